@@ -1,0 +1,1 @@
+"""The contract: plain data and protocols that every layer and every adapter shares."""

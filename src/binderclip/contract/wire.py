@@ -1,0 +1,40 @@
+"""The base of every contract structure: frozen, camelCase on the wire, unknown fields ignored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A value that crosses a wire: fields with a default are left out when they hold it."""
+
+
+def to_json(value: Any) -> bytes:
+    """Encode a contract value as compact JSON."""
+    return msgspec.json.encode(value)
+
+
+def from_json(data: bytes | str, kind: type[T]) -> T:
+    """Decode JSON into a contract value; a wrong shape raises `msgspec.ValidationError`."""
+    return msgspec.json.decode(data, type=kind)
+
+
+def to_plain(value: Any) -> Any:
+    """Turn a contract value into dicts and lists, as they would stand in JSON."""
+    return msgspec.to_builtins(value)
+
+
+def from_plain(data: Any, kind: type[T]) -> T:
+    """Build a contract value from dicts and lists as they come out of JSON."""
+    return msgspec.convert(data, kind)
+
+
+def iso_time(unix_seconds: float) -> str:
+    """Write a time as ISO 8601 UTC with milliseconds and Z."""
+    moment = datetime.fromtimestamp(unix_seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
