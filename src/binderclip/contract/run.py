@@ -146,6 +146,25 @@ class ExecutionResult(Wire, frozen=True, kw_only=True):
     clear_session: bool = False
 
 
+class RunOrder(Wire, frozen=True, kw_only=True):
+    """What a run was asked to do, as `run.json` keeps it; secrets in `config` are masked."""
+
+    id: str
+    adapter_type: str
+    agent: AgentRef
+    cwd: str
+    created_at: str
+    prompt: str | None = None
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+    context: dict[str, Any] = msgspec.field(default_factory=dict)
+    task_key: str | None = None
+    wake_reasons: tuple[str, ...] = ()
+    actor: str = "cli"
+    runtime: RuntimeSession = RuntimeSession()
+    session_reason: str | None = None
+    retry_of: str | None = None
+
+
 class StateChange(Wire, frozen=True, kw_only=True):
     """One row of a run's history."""
 

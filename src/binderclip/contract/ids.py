@@ -1,0 +1,35 @@
+"""Identifiers: UUIDv7, lower case, so that they sort by time and tell their month."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from datetime import UTC, datetime
+from uuid import UUID
+
+FULL_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+SHORT_LENGTH = 8
+
+
+def new_id(unix_seconds: float | None = None) -> str:
+    """A new id, made of the time in milliseconds and 74 random bits."""
+    now = time.time() if unix_seconds is None else unix_seconds
+    value = int(now * 1000) << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) | 7 << 76
+    return str(UUID(int=value & ~(0b11 << 62) | 0b10 << 62))
+
+
+def time_of(id: str) -> float:
+    """The Unix time that an id was made at."""
+    return (UUID(id).int >> 80) / 1000
+
+
+def month_of(id: str) -> str:
+    """The folder of a run: its year and month in UTC."""
+    return datetime.fromtimestamp(time_of(id), UTC).strftime("%Y-%m")
+
+
+def short(id: str) -> str:
+    """What people see and type: the last eight characters."""
+    return id[-SHORT_LENGTH:]

@@ -1,0 +1,106 @@
+"""Splitting a stream of bytes into lines, whatever the chunks, in bounded memory (T4).
+
+Lines end at LF and nowhere else; one trailing CR is dropped; offsets are those of the bytes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""What a parser gets at most; a longer line is kept on disk and shown by head and tail."""
+HEAD_BYTES = 32 * 1024
+TAIL_BYTES = 32 * 1024
+
+
+class Line(NamedTuple):
+    """One line: where it began, its text, its size in bytes, and whether the text was cut."""
+
+    offset: int
+    text: str
+    size: int
+    cut: bool = False
+
+
+class LineSplitter:
+    """Feed chunks, get whole lines; `finish` gives the last one without a newline."""
+
+    __slots__ = ("_head", "_limit", "_offset", "_parts", "_size", "_tail")
+
+    def __init__(self, offset: int = 0, limit: int = MAX_LINE_BYTES) -> None:
+        self._offset = offset
+        self._limit = limit
+        self._clear()
+
+    def push(self, chunk: bytes) -> list[Line]:
+        """The lines that this chunk completes."""
+        pieces = chunk.split(b"\n")
+        last = pieces.pop()
+        lines: list[Line] = []
+        if pieces:
+            if self._size:
+                self._keep(pieces[0])
+                lines.append(self._take(newline=1))
+                del pieces[0]
+            offset = self._offset
+            limit = self._limit
+            for piece in pieces:
+                size = len(piece)
+                if size > limit:
+                    self._offset = offset
+                    self._keep(piece)
+                    lines.append(self._take(newline=1))
+                else:
+                    lines.append(Line(offset, _text(piece), size))
+                offset += size + 1
+            self._offset = offset
+        if last:
+            self._keep(last)
+        return lines
+
+    def finish(self) -> list[Line]:
+        """The last line, if it has no newline."""
+        return [self._take(newline=0)] if self._size else []
+
+    def _clear(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head = b""
+        self._tail = b""
+
+    def _keep(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._head or self._size > self._limit:
+            self._overflow(piece)
+        else:
+            self._parts.append(piece)
+
+    def _overflow(self, piece: bytes) -> None:
+        if not self._head:
+            begun = b"".join(self._parts) + piece[: HEAD_BYTES + TAIL_BYTES]
+            self._head = begun[:HEAD_BYTES]
+            self._tail = b"".join(self._parts)[-TAIL_BYTES:]
+            self._parts.clear()
+        self._tail = (self._tail + piece[-TAIL_BYTES:])[-TAIL_BYTES:]
+
+    def _take(self, newline: int) -> Line:
+        size = self._size
+        if self._head:
+            line = Line(self._offset, _shortened(self._head, self._tail, size), size, cut=True)
+        else:
+            line = Line(self._offset, _text(b"".join(self._parts)), size)
+        self._offset += size + newline
+        self._clear()
+        return line
+
+
+def _text(piece: bytes) -> str:
+    if piece.endswith(b"\r"):
+        piece = piece[:-1]
+    return piece.decode("utf-8", "replace")
+
+
+def _shortened(head: bytes, tail: bytes, size: int) -> str:
+    left_out = size - len(head) - len(tail)
+    middle = f" … {left_out} bytes left out of a line of {size} bytes … "
+    return head.decode("utf-8", "ignore") + middle + tail.decode("utf-8", "ignore")

@@ -1,0 +1,196 @@
+"""Building a transcript: lines in, records out (T3, T4). Chunks and timing never matter.
+
+A parser that raises loses that one line to the generic rule; nothing a parser does can stop a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeAlias, cast
+
+import msgspec
+
+from binderclip.contract.entry import (
+    AppendRecord,
+    Assistant,
+    Coverage,
+    Diff,
+    Entry,
+    EntryRecord,
+    Init,
+    Record,
+    ReplaceRecord,
+    Result,
+    Stderr,
+    Stdout,
+    Stream,
+    System,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Truncated,
+    User,
+)
+from binderclip.sdk.lines import Line
+from binderclip.sdk.parser import HOST_NOTICES, Parser, generic_stderr, generic_stdout
+
+_ENTRY_TYPES = frozenset(
+    (Init, Assistant, Thinking, User, ToolCall, ToolResult, Result, Stderr, System, Stdout, Diff)
+)
+_set = msgspec.structs.force_setattr
+_OpenKey: TypeAlias = tuple[type, str | None]
+
+
+class TranscriptBuilder:
+    """Turns the lines of one attempt into records and counts what was understood."""
+
+    def __init__(self, parser: Parser, attempt: int = 1, seq: int = 0) -> None:
+        self.parser = parser
+        self.attempt = attempt
+        self.lines = 0
+        self.understood = 0
+        self.dropped = 0
+        """Things a parser returned that are no entries."""
+        self.failures: list[str] = []
+        """The first few exceptions of the parser, in words."""
+        self._seq = seq
+        self._open: dict[_OpenKey, str] = {}
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._todo: dict[str, tuple[str, int]] = {}
+        self._last_ts = ""
+
+    @property
+    def coverage(self) -> Coverage:
+        return Coverage(
+            lines=self.lines, understood=self.understood, unknown=self.lines - self.understood
+        )
+
+    def feed(self, stream: Stream, line: Line, ts: str) -> list[Record]:
+        """The records of one line."""
+        self._last_ts = ts
+        if not line.size or line.text == "":
+            return []
+        entries = self._stdout(line, ts) if stream == "stdout" else self._stderr(line, ts)
+        return self._records(entries, stream, line.offset)
+
+    def finish(self, offset: int) -> list[Record]:
+        """The records of what the parser still held when the output ended at this offset."""
+        try:
+            entries = self.parser.finish(self._last_ts)
+        except Exception as problem:
+            self._note(problem)
+            return []
+        return self._records(entries, "stdout", offset)
+
+    def _stdout(self, line: Line, ts: str) -> Sequence[Entry]:
+        self.lines += 1
+        if line.cut:
+            return (Stdout(ts=ts, text=line.text, truncated=Truncated(bytes=line.size)),)
+        if line.text.startswith(HOST_NOTICES):
+            self.understood += 1
+            return (System(ts=ts, text=line.text),)
+        try:
+            entries = self.parser.parse_line(line.text, ts)
+        except Exception as problem:
+            self._note(problem)
+            entries = None
+        if entries is None:
+            return (generic_stdout(line.text, ts, self.parser.structured),)
+        self.understood += 1
+        return entries
+
+    def _stderr(self, line: Line, ts: str) -> Sequence[Entry]:
+        try:
+            entries = self.parser.parse_stderr(line.text, ts)
+        except Exception as problem:
+            self._note(problem)
+            entries = None
+        return (generic_stderr(line.text, ts),) if entries is None else entries
+
+    def _note(self, problem: Exception) -> None:
+        if len(self.failures) < 10:
+            self.failures.append(f"{type(problem).__name__}: {problem}")
+
+    def _records(self, entries: Sequence[Entry], stream: Stream, offset: int) -> list[Record]:
+        records: list[Record] = []
+        place = f"{self.attempt}{stream[3]}{offset}."
+        for k, entry in enumerate(entries):
+            if type(entry) not in _ENTRY_TYPES:
+                self.dropped += 1
+                continue
+            grown = self._grow(entry) if stream == "stdout" else None
+            if grown is not None:
+                records.append(grown)
+                continue
+            own = msgspec.structs.replace(entry) if entry.id else entry
+            self._host_fields(own, stream, offset, place + str(k))
+            records.append(self._record(own))
+        return records
+
+    def _host_fields(self, entry: Entry, stream: Stream, offset: int, id: str) -> None:
+        # An entry without an id was made for this call and nobody else holds it yet: filling
+        # it in place is safe, and three times faster than a copy.
+        _set(entry, "id", id)
+        _set(entry, "attempt", self.attempt)
+        _set(entry, "stream", stream)
+        _set(entry, "offset", offset)
+
+    def _record(self, entry: Entry) -> Record:
+        kind = type(entry)
+        if kind is ToolCall:
+            replaced = self._call(cast(ToolCall, entry))
+            if replaced is not None:
+                return replaced
+        elif kind is ToolResult:
+            self._pair(cast(ToolResult, entry))
+        _set(entry, "seq", self._seq)
+        self._seq += 1
+        if (kind is Assistant or kind is Thinking) and entry.delta:  # type: ignore[union-attr]
+            self._open[(kind, entry.parent_tool_use_id)] = entry.id
+        return EntryRecord(entry=entry)
+
+    def _grow(self, entry: Entry) -> AppendRecord | None:
+        """Add a delta to the text that is open for its kind and sub-agent; close other texts."""
+        if not self._open:
+            return None
+        kind = type(entry)
+        key = (kind, entry.parent_tool_use_id)
+        if isinstance(entry, Assistant | Thinking) and entry.delta and key in self._open:
+            return AppendRecord(id=self._open[key], text=entry.text)
+        for other in (Assistant, Thinking):
+            self._open.pop((other, entry.parent_tool_use_id), None)
+        return None
+
+    def _call(self, call: ToolCall) -> ReplaceRecord | None:
+        """Remember an open call; a second state of the same plan replaces the first."""
+        if call.tool_use_id is None:
+            return None
+        self._calls[call.tool_use_id] = (call.ts, call.name)
+        if call.tool_kind != "todo":
+            return None
+        if call.tool_use_id in self._todo:
+            first, seq = self._todo[call.tool_use_id]
+            _set(call, "id", first)
+            _set(call, "seq", seq)
+            return ReplaceRecord(id=first, entry=call)
+        self._todo[call.tool_use_id] = (call.id, self._seq)
+        return None
+
+    def _pair(self, result: ToolResult) -> None:
+        """Give a result its call's name and the time it took, where the parser did not."""
+        call = self._calls.pop(result.tool_use_id, None)
+        if call is None:
+            return
+        if result.tool_name is None:
+            _set(result, "tool_name", call[1])
+        if result.duration_ms is None:
+            _set(result, "duration_ms", _milliseconds_between(call[0], result.ts))
+
+
+def _milliseconds_between(begin: str, end: str) -> int | None:
+    try:
+        took = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+    except ValueError:
+        return None
+    return max(0, round(took.total_seconds() * 1000))

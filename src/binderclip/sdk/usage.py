@@ -1,0 +1,91 @@
+"""Token counts in disjoint buckets, and what they cost (D10): exact or unknown, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from binderclip.contract.run import Usage, UsageSource
+
+BUCKETS = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+)
+
+
+def add(left: Usage | None, right: Usage | None) -> Usage | None:
+    """The sum by bucket; a bucket that neither side told stays unknown."""
+    if left is None or right is None:
+        return left or right
+    return _combined(left, right, 1, "derived" if _differ(left, right) else left.source)
+
+
+def subtract(total: Usage, earlier: Usage) -> Usage | None:
+    """What this run used, from a session's totals now and before; None if they contradict."""
+    run = _combined(total, earlier, -1, "derived")
+    counts = [getattr(run, bucket) for bucket in BUCKETS]
+    return None if any(count is not None and count < 0 for count in counts) else run
+
+
+def from_inclusive(
+    *,
+    input_tokens: int | None,
+    cached: int | None = None,
+    cache_write: int | None = None,
+    output: int | None = None,
+    reasoning: int | None = None,
+) -> Usage:
+    """Buckets from a runtime whose input count includes the cached tokens."""
+    fresh = input_tokens
+    if fresh is not None:
+        fresh = max(0, fresh - (cached or 0) - (cache_write or 0))
+    return Usage(
+        input_tokens=fresh,
+        cached_input_tokens=cached,
+        cache_write_tokens=cache_write,
+        output_tokens=output,
+        reasoning_tokens=reasoning,
+    )
+
+
+def total_tokens(usage: Usage | None) -> int:
+    """All tokens that are known; reasoning is part of the output."""
+    if usage is None:
+        return 0
+    counts = (getattr(usage, bucket) for bucket in BUCKETS if bucket != "reasoning_tokens")
+    return sum(count or 0 for count in counts)
+
+
+def count(value: object) -> int | None:
+    """A token count from untrusted output: a whole number that is not negative, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < 2**53 else None
+
+
+def usage_from_plain(data: object) -> Usage | None:
+    """Usage that was stored among session parameters."""
+    if not isinstance(data, Mapping):
+        return None
+    try:
+        return msgspec.convert(dict(data), Usage)
+    except msgspec.ValidationError:
+        return None
+
+
+def _differ(left: Usage, right: Usage) -> bool:
+    return left.source != right.source
+
+
+def _combined(left: Usage, right: Usage, sign: int, source: UsageSource) -> Usage:
+    counts: dict[str, Any] = {}
+    for bucket in BUCKETS:
+        one, other = getattr(left, bucket), getattr(right, bucket)
+        known = one is not None or other is not None
+        counts[bucket] = (one or 0) + sign * (other or 0) if known else None
+    return Usage(**counts, source=source)
