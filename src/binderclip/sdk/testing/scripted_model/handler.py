@@ -66,7 +66,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._send_json(wire.count(max(1, len(json.dumps(body)) // 4)))
             return
         asked = wire.read(self.path, body)
-        turn, index = self.server.playback.take(asked)
+        turn, index = self.server.playback.take(asked, body)
         self._record(body, wire, index)
         self._play(wire, asked, turn, aside=index is None)
 

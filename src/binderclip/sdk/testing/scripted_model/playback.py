@@ -6,7 +6,7 @@ import json
 import threading
 
 from .exchange import Asked, Reply
-from .script import Script, Turn
+from .script import Json, Script, Turn
 from .tools import smallest_instance, translate
 
 _EXHAUSTED = Turn(text="The script has no more turns.")
@@ -21,12 +21,17 @@ class Playback:
         self._index = 0
         self._served = 0
 
-    def take(self, asked: Asked) -> tuple[Turn, int | None]:
+    def take(self, asked: Asked, body: Json) -> tuple[Turn, int | None]:
         """The turn that answers this request, and its index unless the request is an aside."""
-        if self._script.aux is not None and not asked.tools:
-            return self._script.aux, None
+        aux = self._script.aux
+        if aux is not None and (not asked.tools or self._is_aside(body)):
+            return aux, None
         with self._lock:
             return self._next()
+
+    def _is_aside(self, body: Json) -> bool:
+        sent = json.dumps(body, ensure_ascii=False)
+        return any(words in sent for words in self._script.aux_words)
 
     def _next(self) -> tuple[Turn, int]:
         turns = self._script.turns

@@ -151,12 +151,14 @@ class Turn(_Part, frozen=True):
 class Script(_Part, frozen=True):
     """Turns in order; after the last one its text is repeated.
 
-    A request that declares no tools is a side request (a title, a routing question): it gets
-    `aux` and takes no turn. With `aux` null every request takes a turn.
+    A request that declares no tools, or holds one of the `aux_words`, is a side request (a
+    title, a routing question): it gets `aux` and takes no turn. With `aux` null all take one.
     """
 
     turns: tuple[Turn, ...]
-    aux: Turn | None = Turn(text="Scripted aside")
+    aux: Turn | None = Turn(text="Scripted aside", usage=Usage(input=0, output=0))
+    # Qwen Code 0.24 lets an agent with tools of its own write memories after the answer.
+    aux_words: tuple[str, ...] = ("managed memory extraction subagent",)
     models: tuple[str, ...] = ("scripted-1",)
 
     def __post_init__(self) -> None:
