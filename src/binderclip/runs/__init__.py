@@ -1,0 +1,1 @@
+"""One run from wake to checkpoint; `lifecycle` calls the steps top to bottom."""

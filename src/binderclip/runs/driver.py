@@ -1,0 +1,98 @@
+"""The driver of a run: whoever holds `driver.lock` tails, parses and finalizes it, alone."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from binderclip.contract.entry import Record
+from binderclip.contract.errors import RunBusy
+from binderclip.contract.ids import short
+from binderclip.contract.run import ExecutionRequest, RunOrder, RunState, StateChange
+from binderclip.contract.wire import iso_time
+from binderclip.sdk.adapter import Adapter
+from binderclip.store.home import Home
+from binderclip.supervisor import locks
+
+Clock = Callable[[], float]
+
+
+class Listener:
+    """Who is told what happens to a run while it happens; override what you need."""
+
+    def state(self, change: StateChange) -> None:
+        """The run entered another state."""
+
+    def attempt(self, directory: Path) -> None:
+        """An attempt's process runs, or was found running."""
+
+    def records(self, records: Sequence[Record]) -> None:
+        """The transcript grew."""
+
+    def notice(self, text: str) -> None:
+        """Something about the run itself that its reader should know."""
+
+
+@dataclass
+class Drive:
+    """A run in the hands of this process."""
+
+    home: Home
+    order: RunOrder
+    adapter: Adapter
+    request: ExecutionRequest | None
+    """None when the run was taken over: what it needs to start again is not on disk."""
+    listener: Listener = field(default_factory=Listener)
+    host_env: dict[str, str] = field(default_factory=dict)
+    api_url: str | None = None
+    nursery: str | None = None
+    clock: Clock = time.time
+    history: list[StateChange] = field(default_factory=list)
+
+    @property
+    def run_id(self) -> str:
+        return self.order.id
+
+    def now(self) -> str:
+        return iso_time(self.clock())
+
+    def enter(self, state: RunState, reason: str, at: str | None = None) -> None:
+        """Change the run's state and tell the listener."""
+        change = StateChange(state=state, at=at or self.now(), reason=reason, actor="driver")
+        self.history.append(change)
+        self.listener.state(change)
+
+
+def driver_lock(home: Home, run_id: str) -> Path:
+    """The file whose lock says who drives the run."""
+    return home.run_dir(run_id) / "driver.lock"
+
+
+def is_driven(home: Home, run_id: str) -> bool:
+    """Whether some process drives the run; asking takes nothing."""
+    return locks.held(str(driver_lock(home, run_id)))
+
+
+@contextmanager
+def driving(home: Home, run_id: str) -> Iterator[None]:
+    """Hold the driver lock, or raise `RunBusy`."""
+    path = driver_lock(home, run_id)
+    held = locks.take(str(path))
+    if held is None:
+        raise RunBusy(
+            f"Run {short(run_id)} is driven by another process.",
+            hint=f"Use `binderclip watch {short(run_id)}` to see it.",
+        )
+    try:
+        yield
+    finally:
+        locks.release(held)
+
+
+def own_environment() -> dict[str, str]:
+    """This process's environment, as the host's part of a plan."""
+    return dict(os.environ)

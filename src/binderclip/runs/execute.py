@@ -1,0 +1,152 @@
+"""Starting an attempt under a supervisor, or finding one that runs already (D1, D4)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from binderclip.contract.check import Check, CheckRequest
+from binderclip.contract.errors import RunError
+from binderclip.contract.ids import short
+from binderclip.contract.run import ExecutionRequest, RuntimeSession
+from binderclip.runs.driver import Drive
+from binderclip.sdk.adapter import Host, Plan
+from binderclip.supervisor import launch as supervisor
+
+SCRATCH = "scratch"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One supervised process of a run, seen by its driver."""
+
+    number: int
+    directory: Path
+
+    @property
+    def exit(self) -> supervisor.ExitRecord | None:
+        return supervisor.read_exit(str(self.directory))
+
+
+def blocking_checks(drive: Drive) -> list[Check]:
+    """The errors of the checks that start no process; any of them blocks the run (E3)."""
+    assert drive.request is not None
+    request = CheckRequest(
+        company_id=drive.order.agent.company_id,
+        adapter_type=drive.adapter.type,
+        config=drive.request.config,
+        depth="preflight",
+    )
+    report = drive.adapter.test_environment(request, drive.host_env, drive.now())
+    return [check for check in report.checks if check.level == "error"]
+
+
+@contextmanager
+def started(drive: Drive, number: int, *, fresh: bool = False) -> Iterator[Attempt]:
+    """Start the attempt's process; while the block lasts, its FIFOs are held open (D1)."""
+    assert drive.request is not None
+    request = _without_session(drive.request) if fresh else drive.request
+    directory = drive.home.attempt_dir(drive.run_id, number)
+    scratch = directory / SCRATCH
+    scratch.mkdir(mode=0o700, parents=True)
+    host = Host(
+        env=drive.host_env, scratch=scratch, api_url=drive.api_url, attempt_dir=directory
+    )
+    plan = drive.adapter.plan(request, host)
+    order = _supervisor_request(drive, plan, directory, number, request)
+    with _fifos(directory, order.capture):
+        try:
+            supervisor.launch(order, plan.stdin, nursery=drive.nursery)
+        except supervisor.SpawnFailed as problem:
+            # exit.json tells it as well, and the run ends by the usual path.
+            drive.listener.notice(str(problem))
+        except supervisor.LaunchRefused as problem:
+            raise RunError(f"Run {short(drive.run_id)} could not be started: {problem}") from None
+        yield Attempt(number, directory)
+
+
+@contextmanager
+def found(drive: Drive, number: int) -> Iterator[Attempt]:
+    """An attempt that another driver started; its FIFOs are held open from now on."""
+    directory = drive.home.attempt_dir(drive.run_id, number)
+    meta = supervisor.read_meta(str(directory)) or {}
+    capture = supervisor.Capture(**meta.get("capture", {}))
+    with _fifos(directory, capture):
+        yield Attempt(number, directory)
+
+
+def keep_supervised(attempt: Attempt) -> bool:
+    """Put a new supervisor in charge if the old one died; tells whether that was needed."""
+    directory = str(attempt.directory)
+    if supervisor.attempt_state(directory) != "unattended":
+        return False
+    try:
+        supervisor.adopt(directory)
+    except supervisor.LaunchRefused:
+        return False
+    return True
+
+
+def cancel(attempt_dir: Path, by: str, reason: str, kill: bool = False) -> None:
+    """Ask the supervisor to end the attempt."""
+    supervisor.request_cancel(str(attempt_dir), by, reason, kill)
+
+
+def clear_scratch(directory: Path) -> None:
+    """Remove what was lent to the agent for this attempt only."""
+    shutil.rmtree(directory / SCRATCH, ignore_errors=True)
+
+
+@contextmanager
+def _fifos(directory: Path, capture: supervisor.Capture) -> Iterator[None]:
+    held = supervisor.make_fifos(str(directory), capture)
+    try:
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def _without_session(request: ExecutionRequest) -> ExecutionRequest:
+    runtime = RuntimeSession(task_key=request.runtime.task_key)
+    return msgspec.structs.replace(request, runtime=runtime)
+
+
+def _supervisor_request(
+    drive: Drive, plan: Plan, directory: Path, number: int, request: ExecutionRequest
+) -> supervisor.Request:
+    limits = plan.limits
+    return supervisor.Request(
+        attempt_dir=str(directory),
+        run_id=drive.run_id,
+        attempt=number,
+        argv=plan.argv,
+        env=plan.env,
+        cwd=plan.cwd,
+        capture=supervisor.Capture(plan.capture.stdout, plan.capture.stderr),
+        limits=supervisor.Limits(
+            timeout_sec=limits["timeoutSec"],
+            idle_timeout_sec=limits["idleTimeoutSec"],
+            grace_sec=limits["graceSec"],
+            max_log_bytes=limits["maxLogBytes"],
+        ),
+        secrets=plan.secrets,
+        secret_env=plan.secret_env,
+        meta={
+            "adapterType": drive.adapter.type,
+            "adapterVersion": drive.adapter.manifest.version,
+            "parserVersion": drive.adapter.parser_version,
+            "agentId": drive.order.agent.id,
+            "taskKey": drive.order.task_key,
+            "wakeReasons": list(drive.order.wake_reasons),
+            "session": msgspec.to_builtins(request.runtime),
+            "sessionReason": drive.order.session_reason,
+            "invocation": msgspec.to_builtins(plan.meta),
+        },
+    )

@@ -1,0 +1,105 @@
+"""A run from start to end, top to bottom: the one file that shows the system."""
+
+from __future__ import annotations
+
+import msgspec
+
+from binderclip.contract.errors import BinderclipError
+from binderclip.contract.run import ExecutionResult
+from binderclip.runs.driver import Drive, driving
+from binderclip.runs.execute import Attempt, blocking_checks, found, started
+from binderclip.runs.finalize import blocked, conclude, finalize, never_started
+from binderclip.runs.tail import follow
+from binderclip.runs.transcript import Transcriber
+from binderclip.store.runfile import RunOutcome, read_outcome, write_order
+
+
+def run(drive: Drive) -> RunOutcome:
+    """Start a run and stay with it until it is over."""
+    drive.home.run_dir(drive.run_id).mkdir(mode=0o700, parents=True)
+    with driving(drive.home, drive.run_id):
+        write_order(drive.home, drive.order)
+        drive.enter("starting", _why(drive), drive.order.created_at)
+        if problems := blocking_checks(drive):
+            return finalize(drive, blocked(problems), None)
+        return _to_its_end(drive)
+
+
+def detach(drive: Drive) -> RunOutcome | None:
+    """Start a run and leave it to whoever drives it next; only a blocked one has an outcome."""
+    drive.home.run_dir(drive.run_id).mkdir(mode=0o700, parents=True)
+    with driving(drive.home, drive.run_id):
+        write_order(drive.home, drive.order)
+        if problems := blocking_checks(drive):
+            return finalize(drive, blocked(problems), None)
+        with started(drive, 1) as attempt:
+            drive.listener.attempt(attempt.directory)
+    return None
+
+
+def resume(drive: Drive) -> RunOutcome:
+    """Take over a run that nobody drives, and stay with it until it is over."""
+    with driving(drive.home, drive.run_id):
+        outcome = read_outcome(drive.home, drive.run_id)
+        if outcome is not None:
+            return outcome
+        numbers = drive.home.attempts(drive.run_id)
+        drive.enter("starting", _why(drive), drive.order.created_at)
+        if not numbers:
+            message = "The run was lost before its agent started; nothing ran."
+            return finalize(drive, never_started(message), None)
+        seq = 0
+        for number in numbers:
+            with found(drive, number) as attempt:
+                drive.enter("running", f"attempt {number}, taken over")
+                transcriber, result = _attempt(drive, attempt, seq)
+            seq = transcriber.seq
+        return _end(drive, result, transcriber)
+
+
+def _to_its_end(drive: Drive) -> RunOutcome:
+    try:
+        with started(drive, 1) as attempt:
+            drive.enter("running", "the agent's process runs")
+            transcriber, result = _attempt(drive, attempt, 0)
+        if result.error_code == "unknown_session" and drive.order.runtime.session_params:
+            drive.listener.notice("The runtime does not know the session: once more, afresh.")
+            with started(drive, 2, fresh=True) as attempt:
+                drive.enter("running", "a fresh session, since the stored one is unknown")
+                transcriber, result = _attempt(drive, attempt, transcriber.seq)
+            result = msgspec.structs.replace(result, clear_session=True)
+    except BinderclipError as problem:
+        return finalize(drive, _could_not_start(problem), None)
+    return _end(drive, result, transcriber)
+
+
+def _attempt(drive: Drive, attempt: Attempt, seq: int) -> tuple[Transcriber, ExecutionResult]:
+    drive.listener.attempt(attempt.directory)
+    transcriber = Transcriber(drive.adapter, attempt.directory, attempt.number, seq)
+    try:
+        exit = follow(attempt, transcriber, drive.listener)
+        return transcriber, conclude(drive, attempt, transcriber, exit)
+    finally:
+        transcriber.close()
+
+
+def _end(drive: Drive, result: ExecutionResult, transcriber: Transcriber) -> RunOutcome:
+    drive.enter("finalizing", "the agent's process has ended")
+    return finalize(drive, result, transcriber.coverage)
+
+
+def _why(drive: Drive) -> str:
+    return ", ".join(drive.order.wake_reasons) or "manual"
+
+
+def _could_not_start(problem: BinderclipError) -> ExecutionResult:
+    codes = ("command_not_found", "bad_config", "process_failed", "plugin_failed")
+    code = problem.code if problem.code in codes else "process_failed"
+    hint = f" {problem.hint}" if problem.hint else ""
+    return ExecutionResult(
+        exit_code=None,
+        signal=None,
+        timed_out=False,
+        error_code=code,  # type: ignore[arg-type]
+        error_message=problem.message + hint,
+    )

@@ -1,0 +1,36 @@
+"""Following an attempt to its end: woken by the kernel, looking after its supervisor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from binderclip.runs.driver import Listener
+from binderclip.runs.execute import Attempt, keep_supervised
+from binderclip.runs.transcript import Transcriber
+from binderclip.store.watch import shared
+from binderclip.supervisor.launch import ExitRecord
+
+SAFETY_SECONDS = 1.0
+"""The kernel can be silent (network file systems) and supervisors can die: look anyway."""
+
+
+def follow(attempt: Attempt, transcriber: Transcriber, listener: Listener) -> ExitRecord:
+    """Hand on every record until the attempt has ended and its logs are complete."""
+    with shared().watch(*_watched(attempt.directory)) as watch:
+        while True:
+            # Asked first: once exit.json is there, one more reading sees everything.
+            exit = attempt.exit
+            if exit is not None:
+                break
+            for records in transcriber.poll():
+                listener.records(records)
+            if not watch.wait(SAFETY_SECONDS) and keep_supervised(attempt):
+                listener.notice("The run's supervisor died; another took over.")
+    for records in transcriber.finish(exit):
+        listener.records(records)
+    return exit
+
+
+def _watched(directory: Path) -> list[Path]:
+    index = directory / "index"
+    return [directory, index] if index.exists() else [directory]

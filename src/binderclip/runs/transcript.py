@@ -1,0 +1,115 @@
+"""The transcript of an attempt: its kept bytes, read by the index, parsed once (D2, D3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from binderclip.contract.entry import (
+    Coverage,
+    Entry,
+    EntryRecord,
+    Record,
+    System,
+    TranscriptHead,
+)
+from binderclip.contract.wire import iso_time
+from binderclip.sdk.adapter import Adapter
+from binderclip.sdk.parser import Parser
+from binderclip.sdk.transcript import TranscriptBuilder
+from binderclip.store.runlog import AttemptLog, LineReader
+from binderclip.store.transcripts import TranscriptWriter
+from binderclip.supervisor.launch import ExitRecord
+
+TRANSCRIPT = "transcript.jsonl"
+_LINES_AT_ONCE = 1000
+
+
+class Transcriber:
+    """Reads an attempt's lines as its index grows, and writes their records."""
+
+    def __init__(self, adapter: Adapter, directory: Path, attempt: int, seq: int = 0) -> None:
+        self.parser: Parser = adapter.create_parser()
+        self.log = AttemptLog(directory)
+        self._builder = TranscriptBuilder(self.parser, attempt, seq)
+        self._lines = LineReader(self.log)
+        self._attempt = attempt
+        head = TranscriptHead(parser=adapter.type, version=adapter.parser_version)
+        self._writer = TranscriptWriter(directory / TRANSCRIPT, head)
+
+    @property
+    def coverage(self) -> Coverage:
+        return self._builder.coverage
+
+    @property
+    def seq(self) -> int:
+        """The position that the next entry will have."""
+        return self._builder.seq
+
+    def poll(self) -> Iterator[list[Record]]:
+        """The records of what the index covers by now, in batches, each already written."""
+        yield from self._batches(finish=False)
+        self._writer.caught_up()
+
+    def finish(self, exit: ExitRecord) -> Iterator[list[Record]]:
+        """The rest, once the logs are complete: last lines, open texts, closing notes."""
+        yield from self._batches(finish=True)
+        records = self._builder.finish(self.log.size("stdout"))
+        records += self._closing(exit)
+        if records:
+            self._writer.write(records)
+            yield records
+        self._writer.caught_up()
+
+    def close(self) -> None:
+        self._writer.close()
+        self.log.close()
+
+    def _batches(self, *, finish: bool) -> Iterator[list[Record]]:
+        lines = self._lines.finish() if finish else self._lines.poll()
+        feed = self._builder.feed
+        while batch := list(islice(lines, _LINES_AT_ONCE)):
+            records = [record for stream, line, ts in batch for record in feed(stream, line, ts)]
+            if records:
+                self._writer.write(records)
+                yield records
+
+    def _closing(self, exit: ExitRecord) -> list[Record]:
+        ts = exit.ended_at or iso_time(0)
+        offset = self.log.size("stderr")
+        entries: list[Entry] = [
+            System(
+                ts=ts,
+                text=f"[binderclip] {text}",
+                id=f"{self._attempt}e{offset}.end{k}",
+                seq=self._builder.take_seq(),
+                attempt=self._attempt,
+                stream="stderr",
+                offset=offset,
+            )
+            for k, text in enumerate(closing_notes(exit, self._builder))
+        ]
+        return [EntryRecord(entry=entry) for entry in entries]
+
+
+def closing_notes(exit: ExitRecord, builder: TranscriptBuilder) -> list[str]:
+    """What a reader should know about how the attempt ended, in words."""
+    notes = []
+    if exit.adopted:
+        notes.append(
+            "The supervisor of this run died and another took over: the exit status is unknown, "
+            "and up to 64 KiB of output may be missing where it happened."
+        )
+    for cut in exit.truncated:
+        notes.append(f"The {cut.stream} log was truncated by the agent near byte {cut.at}.")
+    if exit.leftovers:
+        names = ", ".join(f"{left.command} ({left.pid})" for left in exit.leftovers[:5])
+        more = len(exit.leftovers) - 5
+        tail = f" and {more} more" if more > 0 else ""
+        notes.append(f"Processes that outlived the agent were ended: {names}{tail}.")
+    if builder.failures:
+        notes.append(f"The parser failed on some lines, first with {builder.failures[0]}.")
+    if builder.dropped:
+        notes.append(f"The parser gave {builder.dropped} things that are no entries; dropped.")
+    return notes
