@@ -49,6 +49,7 @@ from binderclip.sdk.prompt import render_prompt
 from binderclip.sdk.resume import SessionParams
 
 SHORTEST_SECRET = 8
+ATTEMPT_DIR = "BINDERCLIP_ATTEMPT_DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Host:
     """Empty, outside the cwd, removed after the run: for prompts, skills, generated configs."""
     api_url: str | None = None
     skills: tuple[Path, ...] = ()
+    attempt_dir: Path | None = None
+    """Where an adapter host leaves `invocation.json` and `result.json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,14 @@ class Adapter:
     def folder(self) -> Path:
         return Path(inspect.getfile(type(self))).parent
 
+    @cached_property
+    def origin(self) -> str:
+        """What makes this adapter again in another process: a module's name or a path."""
+        name = type(self).__module__
+        while name and not hasattr(sys.modules.get(name), "create_adapter"):
+            name = name.rpartition(".")[0]
+        return name or type(self).__module__
+
     @property
     def type(self) -> str:
         return self.manifest.id
@@ -201,7 +212,10 @@ class Adapter:
         config = read_config(self.Config, request.config)
         cwd = ensure_absolute_directory(config.cwd or str(Path.cwd()))
         env = self._env(request, config, host)
-        argv = (sys.executable, "-m", "binderclip.sdk.host", type(self).__module__)
+        if host.attempt_dir:
+            env[ATTEMPT_DIR] = str(host.attempt_dir)
+        # Without -P a module in the agent's directory would shadow ours.
+        argv = (sys.executable, "-P", "-m", "binderclip.sdk.host", self.origin)
         meta = InvocationMeta(
             adapter_type=self.type,
             command=argv[0],
