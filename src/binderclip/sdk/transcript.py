@@ -66,6 +66,16 @@ class TranscriptBuilder:
             lines=self.lines, understood=self.understood, unknown=self.lines - self.understood
         )
 
+    @property
+    def seq(self) -> int:
+        """The position that the next entry will have."""
+        return self._seq
+
+    def take_seq(self) -> int:
+        """Give the next position to an entry that the host itself adds."""
+        self._seq += 1
+        return self._seq - 1
+
     def feed(self, stream: Stream, line: Line, ts: str) -> list[Record]:
         """The records of one line."""
         self._last_ts = ts
