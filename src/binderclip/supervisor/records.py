@@ -32,13 +32,18 @@ class Capture:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits that hold even when nobody but the supervisor is alive; 0 means none."""
+    """Limits that hold even when nobody but the supervisor is alive; 0 means none.
+
+    A `grace_sec` of 0 is no grace: SIGKILL follows SIGTERM at once.
+    """
 
     timeout_sec: float = 14400
     idle_timeout_sec: float = 3600
     grace_sec: float = 15
     max_log_bytes: int = 4 << 30
     disk_reserve_bytes: int = 64 << 20
+    disk_wait_sec: float = 600
+    """How long pipe capture lets the child wait for space on a full disk."""
 
     def to_json(self) -> dict[str, float]:
         return {
@@ -47,6 +52,7 @@ class Limits:
             "graceSec": self.grace_sec,
             "maxLogBytes": self.max_log_bytes,
             "diskReserveBytes": self.disk_reserve_bytes,
+            "diskWaitSec": self.disk_wait_sec,
         }
 
 

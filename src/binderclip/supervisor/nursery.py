@@ -1,0 +1,119 @@
+"""A small server that forks supervisors, because a fork is faster than a fresh interpreter.
+
+It holds nothing of any attempt: killing it disturbs no supervisor, and without it `launch` starts
+the same code cold.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+
+from binderclip.supervisor import documents, main
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_BACKLOG = 128
+_MESSAGE_SEC = 1.0
+
+
+def start_nursery(socket_path: str) -> int:
+    """Start a nursery that listens at `socket_path` (0600) and return its pid.
+
+    It belongs to nobody: end it by `stop_nursery` or a signal. OSError when the path is too long
+    for a socket; launches then work without a nursery.
+    """
+    import subprocess
+
+    from binderclip.supervisor.launch import clean_environment, cold_python
+
+    with listening(socket_path) as listener:
+        reader, writer = os.pipe()
+        with os.fdopen(reader, "rb") as answer:
+            fds = (listener.fileno(), writer)
+            command = [*cold_python(), "nursery", *map(str, fds)]
+            try:
+                null = subprocess.DEVNULL
+                subprocess.run(
+                    command, pass_fds=fds, env=clean_environment(), cwd="/", stdin=null, check=True
+                )
+            finally:
+                os.close(writer)
+            return int(json.loads(answer.readline())["supervisorPid"])
+
+
+def stop_nursery(socket_path: str) -> None:
+    """Ask the nursery to end; supervisors that it forked go on."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_MESSAGE_SEC)
+        connection.connect(socket_path)
+        connection.sendall(b"stop\n")
+        connection.recv(1)
+
+
+def listening(socket_path: str) -> socket.socket:
+    """A listening socket that only its owner can reach, in place of whatever had that path."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if os.path.lexists(socket_path):
+            os.unlink(socket_path)
+        listener.bind(socket_path)
+        # Nobody can connect before listen, so there is no moment with a wider mode.
+        os.chmod(socket_path, 0o600)
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def serve(listener_fd: int, reply_fd: int) -> NoReturn:
+    """The nursery process."""
+    main.detach({listener_fd, reply_fd}, "binderclip-nur")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    listener = socket.socket(fileno=listener_fd)
+    gc.collect()
+    gc.freeze()
+    answer = {"supervisorPid": os.getpid()}
+    documents.write_all(reply_fd, json.dumps(answer).encode() + b"\n")
+    os.close(reply_fd)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            if _answer(connection) == "stop":
+                os.unlink(listener.getsockname())
+                os._exit(0)
+
+
+def _answer(connection: socket.socket) -> str:
+    connection.settimeout(_MESSAGE_SEC)
+    try:
+        message, fds, _, _ = socket.recv_fds(connection, 64, 3)
+    except OSError:
+        return ""
+    mode = message.decode("ascii", "replace").strip()
+    try:
+        if mode in ("launch", "adopt") and len(fds) == 3:
+            _fork(mode, fds)
+    except OSError:
+        # No process to be had: closing the descriptors tells the driver to go on without us.
+        mode = ""
+    finally:
+        for fd in fds:
+            os.close(fd)
+    return mode
+
+
+def _fork(mode: str, fds: list[int]) -> None:
+    if os.fork():
+        return
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        main.serve(mode, *fds)
+    finally:
+        os._exit(0)
