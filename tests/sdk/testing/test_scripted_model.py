@@ -126,6 +126,27 @@ def test_a_connection_can_drop_in_the_middle_of_the_stream(wire: str) -> None:
     assert parse_events(got.decode())
 
 
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(("pieces", "whole_text"), [(0, False), (99, True)])
+def test_a_break_comes_before_the_first_piece_or_at_the_latest_after_the_last(
+    wire: str, pieces: int, whole_text: bool
+) -> None:
+    turn = Turn(text="abcdef", failure=Failure(503, "overloaded"), fail_after=pieces)
+    with ScriptedModel([turn]) as model:
+        response = ask(model, wire, stream=True)
+    assert ('"abcdef"' in response.text) is whole_text
+    last = events(response)[-1]
+    assert last.get("response", last)["error"]["message"] == "overloaded"
+
+
+def test_an_array_of_frames_stays_valid_json_when_it_fails() -> None:
+    turn = Turn(text="abcdef", failure=Failure(503), fail_after=0)
+    with ScriptedModel([turn]) as model:
+        url = f"{model.url}/v1beta/models/g-1:streamGenerateContent"
+        frames = httpx.post(url, json=body("gemini")).json()
+    assert [frame["error"]["status"] for frame in frames] == ["UNAVAILABLE"]
+
+
 def test_a_held_stream_lasts_until_the_client_leaves() -> None:
     turns = [Turn(text="abcdef", piece_size=2, hold_after=1), Turn(text="next")]
     with ScriptedModel(turns) as model:
@@ -236,6 +257,15 @@ def test_a_request_on_an_unknown_path_is_told_which_there_are() -> None:
         assert [request.wire for request in model.requests] == [None, None]
     assert (posted.status_code, got.status_code) == (404, 404)
     assert "/v1/messages" in posted.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_request_of_the_wrong_shape_is_refused_and_recorded(wire: str) -> None:
+    with ScriptedModel([Turn(text="a")]) as model:
+        response = ask(model, wire, tools=[7])
+        assert [request.turn for request in model.requests] == [None]
+    assert response.status_code == 400
+    assert f"the {wire} wire" in response.json()["error"]["message"]
 
 
 def test_any_prefix_before_the_wires_own_path_is_fine() -> None:

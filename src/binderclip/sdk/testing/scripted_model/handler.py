@@ -57,23 +57,27 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(*routed, body)
 
     def _answer(self, wire: Wire, action: Action, body: Any) -> None:
-        problem = self._problem(body)
-        if problem is not None or action == "count":
+        asked = self._asked(wire, body)
+        if isinstance(asked, Failure):
             self._record(body, wire)
-            if problem is not None:
-                self._fail(wire, problem)
-            else:
-                self._send_json(wire.count(max(1, len(json.dumps(body)) // 4)))
-            return
-        asked = wire.read(self.path, body)
-        turn, index = self.server.playback.take(asked, body)
-        self._record(body, wire, index)
-        self._play(wire, asked, turn, aside=index is None)
+            self._fail(wire, asked)
+        elif action == "count":
+            self._record(body, wire)
+            self._send_json(wire.count(max(1, len(json.dumps(body)) // 4)))
+        else:
+            turn, index = self.server.playback.take(asked, body)
+            self._record(body, wire, index)
+            self._play(wire, asked, turn, aside=index is None)
 
-    def _problem(self, body: Any) -> Failure | None:
+    def _asked(self, wire: Wire, body: Any) -> Asked | Failure:
         if self.server.key is not None and self.server.key not in self._keys():
             return Failure(401, "invalid x-api-key")
-        return None if isinstance(body, dict) else Failure(400, "the body is not a JSON object")
+        if not isinstance(body, dict):
+            return Failure(400, "the body is not a JSON object")
+        try:
+            return wire.read(self.path, body)
+        except (AttributeError, KeyError, TypeError) as error:
+            return Failure(400, f"not a request on the {wire.name} wire: {error!r}")
 
     def _keys(self) -> set[str]:
         sent = [self.headers.get(name, "") for name in ("x-api-key", "x-goog-api-key", "api-key")]
@@ -95,23 +99,18 @@ class Handler(BaseHTTPRequestHandler):
 
     def _stream(self, wire: Wire, asked: Asked, turn: Turn, events: list[Event]) -> None:
         self._open_stream("text/event-stream" if asked.sse else "application/json")
-        sent = 0
-        for position, event in enumerate(events):
-            if event.piece:
-                if sent == turn.cut_after:
-                    return self._drop()
-                if sent == turn.hold_after:
-                    return self._hold()
-                if turn.failure is not None and sent == turn.fail_after:
-                    self._send_event(wire.failed(asked, turn.failure), asked, position)
-                    break
-                if turn.drip and self.server.closing.wait(turn.drip):
-                    return self._drop()
-                sent += 1
+        kept = events if turn.breaks_after is None else _first_pieces(events, turn.breaks_after)
+        for position, event in enumerate(kept):
+            if event.piece and turn.drip and self.server.closing.wait(turn.drip):
+                return self._drop()
             self._send_event(event, asked, position)
-        if not asked.sse:
-            self._chunk(b"]")
-        return self._chunk(b"")
+        if turn.cut_after is not None:
+            return self._drop()
+        if turn.hold_after is not None:
+            return self._hold()
+        if turn.failure is not None:
+            self._send_event(wire.failed(asked, turn.failure), asked, len(kept))
+        return self._chunk(b"" if asked.sse else b"]", last=True)
 
     def _open_stream(self, content_type: str) -> None:
         self.send_response(200)
@@ -129,8 +128,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._chunk(("," if position else "[").encode() + data.encode())
 
-    def _chunk(self, data: bytes) -> None:
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+    def _chunk(self, data: bytes, *, last: bool = False) -> None:
+        framed = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+        self.wfile.write(framed + (b"0\r\n\r\n" if last else b""))
 
     def _hold(self) -> None:
         """Say nothing more until the client hangs up or the server closes."""
@@ -142,7 +142,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _drop(self) -> None:
         self.close_connection = True
-        self.connection.shutdown(socket.SHUT_RDWR)
+        hang_up(self.connection)
 
     def _fail(self, wire: Wire, failure: Failure) -> None:
         body = wire.error(failure) if failure.body is None else failure.body
@@ -200,6 +200,20 @@ class Handler(BaseHTTPRequestHandler):
             self.rfile.readline()
         self.rfile.readline()
         return data
+
+
+def _first_pieces(events: list[Event], count: int) -> list[Event]:
+    """The events up to the `count`th piece, or to the last one where there are fewer."""
+    ends = [position for position, event in enumerate(events, 1) if event.piece]
+    return events[: ends[min(count, len(ends)) - 1]] if count and ends else []
+
+
+def hang_up(connection: socket.socket) -> None:
+    """End a connection at once, whether or not the other side has left already."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return
 
 
 def _dump(data: Json) -> str:

@@ -140,12 +140,18 @@ class Turn(_Part, frozen=True):
         breaks = (self.fail_after, self.cut_after, self.hold_after)
         if sum(after is not None for after in breaks) > 1:
             raise ValueError("only one of `failAfter`, `cutAfter` and `holdAfter` can happen")
-        if any(after is not None and after < 0 for after in breaks):
+        if self.breaks_after is not None and self.breaks_after < 0:
             raise ValueError("`failAfter`, `cutAfter` and `holdAfter` count pieces from 0")
         if self.piece_size < 1:
             raise ValueError("`pieceSize` is at least 1")
         if isinstance(self.times, int) and self.times < 1:
             raise ValueError('`times` is at least 1, or "forever"')
+
+    @property
+    def breaks_after(self) -> int | None:
+        """The piece after which the stream breaks off; at the latest it does after the last."""
+        breaks = (self.fail_after, self.cut_after, self.hold_after)
+        return next((after for after in breaks if after is not None), None)
 
 
 class Script(_Part, frozen=True):

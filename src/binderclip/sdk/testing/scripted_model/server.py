@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .handler import Handler
+from .handler import Handler, hang_up
 from .playback import Playback
 from .recording import RecordedRequest, Recording
 from .script import Script, Source, fill, parse_script
@@ -63,15 +63,8 @@ class ScriptedServer(ThreadingHTTPServer):
         self.shutdown()
         with self._lock:
             for connection in self._open:
-                _hang_up(connection)
+                hang_up(connection)
         self.server_close()
-
-
-def _hang_up(connection: socket.socket) -> None:
-    try:
-        connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return
 
 
 class ScriptedModel:
