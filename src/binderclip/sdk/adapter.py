@@ -228,10 +228,13 @@ class Adapter:
 
     def conclude(self, outcome: Outcome) -> ExecutionResult:
         """The result that `execute` left in the attempt's directory, or what the exit tells."""
-        told = outcome.attempt_dir / "result.json" if outcome.attempt_dir else None
-        if told is None or not told.is_file():
+        if outcome.attempt_dir is None:
             return outcomes.conclude(outcome)
-        result = msgspec.json.decode(told.read_bytes(), type=ExecutionResult)
+        try:
+            data = (outcome.attempt_dir / "result.json").read_bytes()
+            result = msgspec.json.decode(data, type=ExecutionResult)
+        except (OSError, msgspec.DecodeError) as problem:
+            return _without_result(outcomes.conclude(outcome), problem)
         stopped = outcomes.failure_of(outcome) if outcome.end.reason != "exited" else None
         if stopped is None:
             return result
@@ -329,6 +332,17 @@ class CliAdapter(Adapter):
     def conclude(self, outcome: Outcome) -> ExecutionResult:
         """The result, computed from the log: a crash between spawn and result loses nothing."""
         return outcomes.conclude(outcome)
+
+
+def _without_result(result: ExecutionResult, problem: Exception) -> ExecutionResult:
+    """A host that ends by itself always leaves a result; one without it did not succeed."""
+    if result.error_code not in (None, "cut_output"):
+        return result
+    return msgspec.structs.replace(
+        result,
+        error_code="plugin_failed",
+        error_message=f"The adapter ended without a usable result: {problem}",
+    )
 
 
 def _field_list(schema: ConfigSchema) -> str:
