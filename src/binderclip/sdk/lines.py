@@ -34,29 +34,40 @@ class LineSplitter:
 
     def push(self, chunk: bytes) -> list[Line]:
         """The lines that this chunk completes."""
-        pieces = chunk.split(b"\n")
-        last = pieces.pop()
+        last = chunk.rfind(b"\n") + 1
+        if not last:
+            self._keep(chunk)
+            return []
+        first = chunk.find(b"\n") + 1 if self._size else 0
         lines: list[Line] = []
-        if pieces:
-            if self._size:
-                self._keep(pieces[0])
-                lines.append(self._take(newline=1))
-                del pieces[0]
-            offset = self._offset
-            limit = self._limit
-            for piece in pieces:
-                size = len(piece)
-                if size > limit:
-                    self._offset = offset
-                    self._keep(piece)
-                    lines.append(self._take(newline=1))
-                else:
-                    lines.append(Line(offset, _text(piece), size))
+        if first:
+            self._keep(chunk[: first - 1])
+            lines.append(self._take(newline=1))
+        if first < last:
+            self._split(chunk[first : last - 1], lines)
+        self._keep(chunk[last:])
+        return lines
+
+    def _split(self, block: bytes, lines: list[Line]) -> None:
+        """Whole lines, without the last newline."""
+        offset = self._offset
+        if len(block) <= self._limit and block.isascii() and b"\r" not in block:
+            for text in block.decode("ascii").split("\n"):
+                size = len(text)
+                lines.append(_new(Line, (offset, text, size, False)))
                 offset += size + 1
             self._offset = offset
-        if last:
-            self._keep(last)
-        return lines
+            return
+        for piece in block.split(b"\n"):
+            size = len(piece)
+            if size > self._limit:
+                self._offset = offset
+                self._keep(piece)
+                lines.append(self._take(newline=1))
+            else:
+                lines.append(_new(Line, (offset, _text(piece), size, False)))
+            offset += size + 1
+        self._offset = offset
 
     def finish(self) -> list[Line]:
         """The last line, if it has no newline."""
@@ -69,6 +80,8 @@ class LineSplitter:
         self._tail = b""
 
     def _keep(self, piece: bytes) -> None:
+        if not piece:
+            return
         self._size += len(piece)
         if self._head or self._size > self._limit:
             self._overflow(piece)
@@ -92,6 +105,10 @@ class LineSplitter:
         self._offset += size + newline
         self._clear()
         return line
+
+
+_new = tuple.__new__
+"""Makes a Line without the checks of its constructor: this runs once a line."""
 
 
 def _text(piece: bytes) -> str:

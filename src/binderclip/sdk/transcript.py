@@ -79,7 +79,7 @@ class TranscriptBuilder:
     def feed(self, stream: Stream, line: Line, ts: str) -> list[Record]:
         """The records of one line."""
         self._last_ts = ts
-        if not line.size or line.text == "":
+        if not line.text:
             return []
         entries = self._stdout(line, ts) if stream == "stdout" else self._stderr(line, ts)
         return self._records(entries, stream, line.offset)
@@ -124,40 +124,37 @@ class TranscriptBuilder:
 
     def _records(self, entries: Sequence[Entry], stream: Stream, offset: int) -> list[Record]:
         records: list[Record] = []
-        place = f"{self.attempt}{stream[3]}{offset}."
         for k, entry in enumerate(entries):
-            if type(entry) not in _ENTRY_TYPES:
+            kind = type(entry)
+            if kind not in _ENTRY_TYPES:
                 self.dropped += 1
                 continue
-            grown = self._grow(entry) if stream == "stdout" else None
-            if grown is not None:
-                records.append(grown)
-                continue
+            if self._open and stream == "stdout":
+                grown = self._grow(entry)
+                if grown is not None:
+                    records.append(grown)
+                    continue
+            # An entry without an id was made for this call and nobody else holds it yet:
+            # filling it in place is safe, and three times faster than a copy.
             own = msgspec.structs.replace(entry) if entry.id else entry
-            self._host_fields(own, stream, offset, place + str(k))
-            records.append(self._record(own))
+            _set(own, "id", f"{self.attempt}{stream[3]}{offset}.{k}")
+            _set(own, "attempt", self.attempt)
+            _set(own, "stream", stream)
+            _set(own, "offset", offset)
+            records.append(self._record(own, kind))
         return records
 
-    def _host_fields(self, entry: Entry, stream: Stream, offset: int, id: str) -> None:
-        # An entry without an id was made for this call and nobody else holds it yet: filling
-        # it in place is safe, and three times faster than a copy.
-        _set(entry, "id", id)
-        _set(entry, "attempt", self.attempt)
-        _set(entry, "stream", stream)
-        _set(entry, "offset", offset)
-
-    def _record(self, entry: Entry) -> Record:
-        kind = type(entry)
+    def _record(self, entry: Entry, kind: type) -> Record:
         if kind is ToolCall:
             replaced = self._call(cast(ToolCall, entry))
             if replaced is not None:
                 return replaced
         elif kind is ToolResult:
             self._pair(cast(ToolResult, entry))
+        elif (kind is Assistant or kind is Thinking) and cast(Assistant, entry).delta:
+            self._open[(kind, entry.parent_tool_use_id)] = entry.id
         _set(entry, "seq", self._seq)
         self._seq += 1
-        if (kind is Assistant or kind is Thinking) and entry.delta:  # type: ignore[union-attr]
-            self._open[(kind, entry.parent_tool_use_id)] = entry.id
         return EntryRecord(entry=entry)
 
     def _grow(self, entry: Entry) -> AppendRecord | None:
