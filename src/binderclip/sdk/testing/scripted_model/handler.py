@@ -134,8 +134,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _hold(self) -> None:
         """Say nothing more until the client hangs up or the server closes."""
-        while not self.server.closing.is_set():
-            readable, _, _ = select.select([self.connection], [], [], 0.05)
+        while not self.server.closing.wait(0.05):
+            readable, _, _ = select.select([self.connection], [], [], 0)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 break
         self._drop()
