@@ -12,6 +12,9 @@ from typing import Literal, Protocol
 
 from .script import Failure, Json, Usage
 
+SEAL = "c2lnbmVkIGJ5IGEgc2NyaXB0"
+"""Base64 where vendors put a signature or encrypted reasoning that clients send back."""
+
 Action = Literal["generate", "count"]
 ToolKind = Literal["function", "custom", "local_shell"]
 

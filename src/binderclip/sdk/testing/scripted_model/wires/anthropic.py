@@ -6,10 +6,9 @@ import json
 import uuid
 from collections.abc import Iterator
 
-from ..exchange import Action, Asked, DeclaredTool, Event, Reply
+from ..exchange import SEAL, Action, Asked, DeclaredTool, Event, Reply
 from ..script import Failure, Json, Usage
 
-_SIGNATURE = "c2NyaXB0ZWQ="
 _ERROR_TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -100,7 +99,7 @@ def _usage(usage: Usage) -> Json:
 def _blocks(reply: Reply) -> list[Json]:
     blocks: list[Json] = []
     if reply.thinking:
-        blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": _SIGNATURE})
+        blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": SEAL})
     if reply.text:
         blocks.append({"type": "text", "text": reply.text})
     for use in reply.uses:

@@ -6,10 +6,9 @@ import re
 import uuid
 from collections.abc import Iterator
 
-from ..exchange import Action, Asked, DeclaredTool, Event, Reply
+from ..exchange import SEAL, Action, Asked, DeclaredTool, Event, Reply
 from ..script import Failure, Json, Usage
 
-_SIGNATURE = "c2NyaXB0ZWQ="
 _STATUSES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -101,7 +100,7 @@ def _calls(reply: Reply) -> list[Json]:
     return [
         {
             "functionCall": {"id": use.id, "name": use.tool.name, "args": use.arguments},
-            "thoughtSignature": _SIGNATURE,
+            "thoughtSignature": SEAL,
         }
         for use in reply.uses
     ]

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 
-from ..exchange import Action, Asked, DeclaredTool, Event, Reply, ToolKind, ToolUse
+from ..exchange import SEAL, Action, Asked, DeclaredTool, Event, Reply, ToolKind, ToolUse
 from ..script import Failure, Json, Usage
 from .openai import arguments_text, error_body
 
@@ -100,7 +100,7 @@ def _items(reply: Reply) -> list[Json]:
     items = []
     if reply.thinking:
         summary = [{"type": "summary_text", "text": reply.thinking}]
-        sealed = {"summary": summary, "encrypted_content": "c2NyaXB0ZWQ="}
+        sealed = {"summary": summary, "encrypted_content": SEAL}
         items.append({"id": _ident("rs"), "type": "reasoning", **sealed})
     if reply.text:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
