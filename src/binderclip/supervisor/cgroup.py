@@ -24,11 +24,6 @@ class Cgroup:
             return None
         return cls(path)
 
-    @property
-    def entrance(self) -> str:
-        """The file into which a process writes 0 to enter."""
-        return os.path.join(self.path, "cgroup.procs")
-
     def members(self) -> list[int]:
         """Pids of all processes in the group and its sub-groups."""
         pids: list[int] = []

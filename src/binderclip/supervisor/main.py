@@ -136,6 +136,8 @@ def _launched(attempt_dir: str, request: dict[str, Any], input_fd: int, reply: R
     try:
         attempt = Supervision(attempt_dir, meta, needles, tree)
     except OSError as error:
+        if cgroup is not None:
+            cgroup.remove()
         reply.refuse("spawn_failed", _unprepared(attempt_dir, error))
         return
     try:
@@ -156,7 +158,7 @@ def _spawn(attempt: Supervision, request: dict[str, Any], input_fd: int) -> None
     cgroup = attempt.tree.cgroup
     program = Program(request["argv"], request["env"], request["cwd"])
     program.umask = request["umask"]
-    program.entrance = None if cgroup is None else cgroup.entrance
+    program.cgroup = None if cgroup is None else cgroup.path
     out, err = (capture.child_fd for capture in attempt.captures)
     pid = spawn(program, (input_fd, out, err))
     started = time.time()
@@ -172,7 +174,11 @@ def _unprepared(attempt_dir: str, error: OSError) -> dict[str, Any]:
     """The logs cannot even be opened; leave an end if there is room for one."""
     message = "The logs in %s cannot be made: %s. See to space and permissions there."
     cause = SpawnError("prepare", error.errno, message % (attempt_dir, error)).to_json()
-    documents.write_document(attempt_dir, documents.EXIT, end_before_start(cause))
+    try:
+        documents.write_document(attempt_dir, documents.EXIT, end_before_start(cause))
+    except OSError:
+        # Then the answer to the driver is all there is.
+        return cause
     return cause
 
 

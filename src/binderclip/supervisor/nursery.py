@@ -6,6 +6,7 @@ the same code cold.
 
 from __future__ import annotations
 
+import ctypes  # noqa: F401, here so that the forked supervisors have it already
 import gc
 import json
 import os

@@ -77,13 +77,13 @@ def descendants(everybody: dict[int, Process], roots: set[int]) -> list[Process]
     return found
 
 
-def lineage(everybody: dict[int, Process], pid: int) -> set[int]:
+def lineage(pid: int) -> list[Process]:
     """A process and everything above it."""
-    above = {pid}
-    process = everybody.get(pid)
-    while process is not None and process.parent not in above:
-        above.add(process.parent)
-        process = everybody.get(process.parent)
+    above = []
+    process = look(pid)
+    while process is not None:
+        above.append(process)
+        process = look(process.parent) if process.parent else None
     return above
 
 

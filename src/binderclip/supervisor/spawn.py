@@ -6,6 +6,8 @@ import errno
 import os
 import signal
 
+from binderclip.supervisor import kernel
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Mapping, NoReturn, Sequence
@@ -31,8 +33,8 @@ class Program:
         self.env = env
         self.cwd = cwd
         self.umask = 0o022
-        self.entrance: str | None = None
-        """The cgroup.procs to enter; the child runs outside where it may not."""
+        self.cgroup: str | None = None
+        """The directory of the cgroup to run in; the child runs outside where it may not."""
 
 
 def spawn(program: Program, stdio: tuple[int, int, int]) -> int:
@@ -43,9 +45,9 @@ def spawn(program: Program, stdio: tuple[int, int, int]) -> int:
     # A signal between fork and exec would run our handlers in the child.
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        pid = os.fork()
+        pid, entered = _fork(program.cgroup)
         if pid == 0:
-            _become(program, stdio, writer)
+            _become(program, None if entered else program.cgroup, stdio, writer)
     except OSError as error:
         os.close(reader)
         raise SpawnError("fork", error.errno, "No process could be made: %s." % error) from error
@@ -61,13 +63,24 @@ def spawn(program: Program, stdio: tuple[int, int, int]) -> int:
     return pid
 
 
-def _become(program: Program, stdio: tuple[int, int, int], writer: int) -> NoReturn:
+def _fork(cgroup: str | None) -> tuple[int, bool]:
+    if cgroup is not None:
+        try:
+            return kernel.fork_into(cgroup), True
+        except OSError:
+            return os.fork(), False
+    return os.fork(), False
+
+
+def _become(
+    program: Program, cgroup: str | None, stdio: tuple[int, int, int], writer: int
+) -> NoReturn:
     where = "session"
     try:
         os.setsid()
         _default_signals()
         os.umask(program.umask)
-        _enter(program.entrance)
+        _enter(cgroup)
         where = "stdin"
         os.dup2(stdio[0], 0)
         where = "output"
@@ -95,11 +108,11 @@ def _default_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def _enter(entrance: str | None) -> None:
-    if entrance is None:
+def _enter(cgroup: str | None) -> None:
+    if cgroup is None:
         return
     try:
-        with open(entrance, "w") as file:
+        with open(os.path.join(cgroup, "cgroup.procs"), "w") as file:
             file.write("0")
     except OSError:
         return

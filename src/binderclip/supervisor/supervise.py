@@ -141,9 +141,8 @@ class Supervision:
         self._pump()
         self.tree.reap()
         if heard & {signal.SIGTERM, signal.SIGINT}:
-            self._obey(
-                {"by": "signal", "reason": "SIGTERM" if signal.SIGTERM in heard else "SIGINT"}
-            )
+            name = "SIGTERM" if signal.SIGTERM in heard else "SIGINT"
+            self._obey({"by": "signal", "reason": name})
         now = time.monotonic()
         if signal.SIGCONT in heard or now >= self._next_tick:
             self._tick()

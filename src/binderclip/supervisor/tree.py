@@ -30,9 +30,8 @@ class Tree:
         self.is_parent = False
         self.cgroup = cgroup
         self._marker = marker
-        everybody = processes.table()
-        above = processes.lineage(everybody, os.getpid()) | processes.lineage(everybody, driver)
-        self._protected = {(pid, everybody[pid].start) for pid in above if pid in everybody}
+        above = processes.lineage(os.getpid()) + processes.lineage(driver)
+        self._protected = {(p.pid, p.start) for p in above}
 
     def own(self, pid: int) -> None:
         """The main child is our own."""
