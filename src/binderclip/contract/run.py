@@ -160,6 +160,8 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     task_key: str | None = None
     wake_reasons: tuple[str, ...] = ()
     actor: str = "cli"
+    adapter_path: str | None = None
+    """Where the adapter was loaded from, if a person named a file of their own."""
     runtime: RuntimeSession = RuntimeSession()
     session_reason: str | None = None
     retry_of: str | None = None

@@ -52,12 +52,10 @@ def started(drive: Drive, number: int, *, fresh: bool = False) -> Iterator[Attem
     """Start the attempt's process; while the block lasts, its FIFOs are held open (D1)."""
     assert drive.request is not None
     request = _without_session(drive.request) if fresh else drive.request
-    directory = drive.home.attempt_dir(drive.run_id, number)
+    directory = drive.home.make_attempt_dir(drive.run_id, number)
     scratch = directory / SCRATCH
-    scratch.mkdir(mode=0o700, parents=True)
-    host = Host(
-        env=drive.host_env, scratch=scratch, api_url=drive.api_url, attempt_dir=directory
-    )
+    scratch.mkdir(mode=0o700)
+    host = Host(env=drive.host_env, scratch=scratch, api_url=drive.api_url, attempt_dir=directory)
     plan = drive.adapter.plan(request, host)
     order = _supervisor_request(drive, plan, directory, number, request)
     with _fifos(directory, order.capture):
@@ -67,7 +65,10 @@ def started(drive: Drive, number: int, *, fresh: bool = False) -> Iterator[Attem
             # exit.json tells it as well, and the run ends by the usual path.
             drive.listener.notice(str(problem))
         except supervisor.LaunchRefused as problem:
-            raise RunError(f"Run {short(drive.run_id)} could not be started: {problem}") from None
+            # No answer: the supervisor died on its way. What it began is found by whoever adopts.
+            if problem.reason != "no_answer":
+                message = f"Run {short(drive.run_id)} could not be started: {problem}"
+                raise RunError(message) from None
         yield Attempt(number, directory)
 
 

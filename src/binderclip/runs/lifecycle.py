@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import msgspec
 
 from binderclip.contract.errors import BinderclipError
@@ -16,7 +18,7 @@ from binderclip.store.runfile import RunOutcome, read_outcome, write_order
 
 def run(drive: Drive) -> RunOutcome:
     """Start a run and stay with it until it is over."""
-    drive.home.run_dir(drive.run_id).mkdir(mode=0o700, parents=True)
+    drive.home.make_run_dir(drive.run_id)
     with driving(drive.home, drive.run_id):
         write_order(drive.home, drive.order)
         drive.enter("starting", _why(drive), drive.order.created_at)
@@ -27,7 +29,7 @@ def run(drive: Drive) -> RunOutcome:
 
 def detach(drive: Drive) -> RunOutcome | None:
     """Start a run and leave it to whoever drives it next; only a blocked one has an outcome."""
-    drive.home.run_dir(drive.run_id).mkdir(mode=0o700, parents=True)
+    drive.home.make_run_dir(drive.run_id)
     with driving(drive.home, drive.run_id):
         write_order(drive.home, drive.order)
         if problems := blocking_checks(drive):
@@ -59,18 +61,35 @@ def resume(drive: Drive) -> RunOutcome:
 
 def _to_its_end(drive: Drive) -> RunOutcome:
     try:
-        with started(drive, 1) as attempt:
-            drive.enter("running", "the agent's process runs")
-            transcriber, result = _attempt(drive, attempt, 0)
+        transcriber, result = _fresh_attempt(drive, 1, 0, "the agent's process runs")
         if result.error_code == "unknown_session" and drive.order.runtime.session_params:
-            drive.listener.notice("The runtime does not know the session: once more, afresh.")
-            with started(drive, 2, fresh=True) as attempt:
-                drive.enter("running", "a fresh session, since the stored one is unknown")
-                transcriber, result = _attempt(drive, attempt, transcriber.seq)
+            reason = "a fresh session, since the runtime does not know the stored one"
+            drive.listener.notice(f"Once more with {reason}.")
+            transcriber, result = _fresh_attempt(drive, 2, transcriber.seq, reason)
             result = msgspec.structs.replace(result, clear_session=True)
-    except BinderclipError as problem:
-        return finalize(drive, _could_not_start(problem), None)
+    except _NotStarted as problem:
+        return finalize(drive, _could_not_start(problem.cause), None)
     return _end(drive, result, transcriber)
+
+
+class _NotStarted(Exception):
+    """An attempt's command could not be made or started."""
+
+    def __init__(self, cause: BinderclipError) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+def _fresh_attempt(
+    drive: Drive, number: int, seq: int, reason: str
+) -> tuple[Transcriber, ExecutionResult]:
+    with ExitStack() as held:
+        try:
+            attempt = held.enter_context(started(drive, number, fresh=number > 1))
+        except BinderclipError as problem:
+            raise _NotStarted(problem) from problem
+        drive.enter("running", reason)
+        return _attempt(drive, attempt, seq)
 
 
 def _attempt(drive: Drive, attempt: Attempt, seq: int) -> tuple[Transcriber, ExecutionResult]:

@@ -21,7 +21,7 @@ def take_over(
 ) -> RunOutcome:
     """Drive an abandoned run to its end; raises `RunBusy` if somebody else got it first."""
     order = read_order(home, run_id)
-    adapter = load(order.adapter_type)
+    adapter = load(order.adapter_path or order.adapter_type)
     drive = Drive(home, order, adapter, request=None, listener=listener or Listener())
     return lifecycle.resume(drive)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from binderclip.runs.driver import Listener
 from binderclip.runs.execute import Attempt, keep_supervised
 from binderclip.runs.transcript import Transcriber
@@ -16,7 +14,7 @@ SAFETY_SECONDS = 1.0
 
 def follow(attempt: Attempt, transcriber: Transcriber, listener: Listener) -> ExitRecord:
     """Hand on every record until the attempt has ended and its logs are complete."""
-    with shared().watch(*_watched(attempt.directory)) as watch:
+    with shared().watch(attempt.directory / "index", attempt.directory / "exit.json") as watch:
         while True:
             # Asked first: once exit.json is there, one more reading sees everything.
             exit = attempt.exit
@@ -28,9 +26,6 @@ def follow(attempt: Attempt, transcriber: Transcriber, listener: Listener) -> Ex
                 listener.notice("The run's supervisor died; another took over.")
     for records in transcriber.finish(exit):
         listener.records(records)
+    if transcriber.problem:
+        listener.notice(f"The transcript is incomplete on disk: {transcriber.problem}")
     return exit
-
-
-def _watched(directory: Path) -> list[Path]:
-    index = directory / "index"
-    return [directory, index] if index.exists() else [directory]

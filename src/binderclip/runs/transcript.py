@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -14,15 +15,15 @@ from binderclip.contract.entry import (
     System,
     TranscriptHead,
 )
+from binderclip.contract.errors import StoreError
 from binderclip.contract.wire import iso_time
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.parser import Parser
 from binderclip.sdk.transcript import TranscriptBuilder
 from binderclip.store.runlog import AttemptLog, LineReader
-from binderclip.store.transcripts import TranscriptWriter
+from binderclip.store.transcripts import NAME, TranscriptWriter
 from binderclip.supervisor.launch import ExitRecord
 
-TRANSCRIPT = "transcript.jsonl"
 _LINES_AT_ONCE = 1000
 
 
@@ -35,8 +36,12 @@ class Transcriber:
         self._builder = TranscriptBuilder(self.parser, attempt, seq)
         self._lines = LineReader(self.log)
         self._attempt = attempt
+        self.problem: str | None = None
+        """Why the transcript is no longer written; the run goes on, it can be made again."""
         head = TranscriptHead(parser=adapter.type, version=adapter.parser_version)
-        self._writer = TranscriptWriter(directory / TRANSCRIPT, head)
+        self._writer: TranscriptWriter | None = None
+        with self._guarded():
+            self._writer = TranscriptWriter(directory / NAME, head)
 
     @property
     def coverage(self) -> Coverage:
@@ -50,7 +55,7 @@ class Transcriber:
     def poll(self) -> Iterator[list[Record]]:
         """The records of what the index covers by now, in batches, each already written."""
         yield from self._batches(finish=False)
-        self._writer.caught_up()
+        self._publish()
 
     def finish(self, exit: ExitRecord) -> Iterator[list[Record]]:
         """The rest, once the logs are complete: last lines, open texts, closing notes."""
@@ -58,12 +63,13 @@ class Transcriber:
         records = self._builder.finish(self.log.size("stdout"))
         records += self._closing(exit)
         if records:
-            self._writer.write(records)
+            self._write(records)
             yield records
-        self._writer.caught_up()
+        self._publish()
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.discard()
         self.log.close()
 
     def _batches(self, *, finish: bool) -> Iterator[list[Record]]:
@@ -72,8 +78,28 @@ class Transcriber:
         while batch := list(islice(lines, _LINES_AT_ONCE)):
             records = [record for stream, line, ts in batch for record in feed(stream, line, ts)]
             if records:
-                self._writer.write(records)
+                self._write(records)
                 yield records
+
+    def _write(self, records: list[Record]) -> None:
+        if self._writer is not None:
+            with self._guarded():
+                self._writer.write(records)
+
+    def _publish(self) -> None:
+        if self._writer is not None:
+            with self._guarded():
+                self._writer.publish()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (StoreError, OSError) as problem:
+            self.problem = str(problem)
+            if self._writer is not None:
+                self._writer.discard()
+                self._writer = None
 
     def _closing(self, exit: ExitRecord) -> list[Record]:
         ts = exit.ended_at or iso_time(0)

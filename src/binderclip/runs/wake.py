@@ -58,6 +58,7 @@ def local_order(
         context=context,
         task_key=task_key,
         wake_reasons=("manual",),
+        adapter_path=adapter.origin if adapter.origin and "/" in adapter.origin else None,
         runtime=runtime,
         session_reason=session.reason,
     )
