@@ -51,3 +51,12 @@ def test_a_patch_of_the_runtime_loses_its_own_headers_and_odd_lines() -> None:
         ("remove", "old"),
         ("add", "new"),
     ]
+
+
+def test_a_removed_line_that_looks_like_a_header_is_kept() -> None:
+    patch = "--- a.sql\n+++ a.sql\n@@ -1,1 +1,1 @@\n--- a comment\n+++ more\n"
+    found = patch_diff(TS, "a.sql", patch)
+    assert [(entry.change_type, entry.text) for entry in found[2:]] == [
+        ("remove", "-- a comment"),
+        ("add", "++ more"),
+    ]

@@ -37,8 +37,11 @@ def written_diff(
 
 def patch_diff(ts: str, path: str, patch: str, tool_use_id: str | None = None) -> tuple[Diff, ...]:
     """A unified diff that the runtime itself made; its own file headers are left out."""
-    rows = [row for row in _lines(patch) if row[:1] in _MARKS and row[:4] not in ("+++ ", "--- ")]
-    return _entries(ts, path, rows, tool_use_id)
+    rows = _lines(patch)
+    # Inside a hunk, a removed line that begins with two dashes looks like a file header.
+    begin = next((at for at, row in enumerate(rows) if row.startswith("@@")), 0)
+    shown = [row for row in rows[begin:] if row[:1] in _MARKS]
+    return _entries(ts, path, shown, tool_use_id)
 
 
 def _entries(ts: str, path: str, rows: list[str], tool_use_id: str | None) -> tuple[Diff, ...]:
