@@ -1,0 +1,71 @@
+"""The `binderclip` command; each subcommand is imported when it is called, so that help is fast."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+_COMMANDS = {
+    "run": "Run an agent now, show it live, keep everything it printed.",
+    "watch": "Show a run that is going on, or one that is over, from the beginning.",
+}
+_USAGE_CODES = frozenset({"bad_config", "unknown_adapter", "not_found"})
+
+
+class Program(click.Group):
+    """A group that knows its commands by name and imports them only when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = import_module(f"binderclip.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        """Run a command; a problem is one or two plain lines, never a traceback."""
+        try:
+            return super().main(args, *rest, **extra)
+        except Exception as problem:
+            if os.environ.get("BINDERCLIP_DEBUG"):
+                raise
+            sys.exit(_told(problem))
+
+
+def _told(problem: Exception) -> int:
+    """Print the problem and choose the exit code."""
+    from binderclip.cli.safe import safe
+    from binderclip.contract.errors import BinderclipError
+
+    if not isinstance(problem, BinderclipError):
+        click.echo(f"binderclip failed: {safe(f'{type(problem).__name__}: {problem}')}", err=True)
+        click.echo("This is a bug; BINDERCLIP_DEBUG=1 shows where.", err=True)
+        return 1
+    click.echo(f"Error: {safe(problem.message)}", err=True)
+    if problem.hint:
+        click.echo(safe(problem.hint), err=True)
+    return 2 if problem.code in _USAGE_CODES else 1
+
+
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="binderclip", prog_name="binderclip")
+def main() -> None:
+    """Run any AI agent runtime through an adapter, keep every byte, see what it did.
+
+    \b
+    binderclip run --adapter claude_local "fix the failing test"
+    binderclip watch
+    binderclip runs
+    """

@@ -1,0 +1,96 @@
+"""How a run ended, for people: one line of facts, where its log is, what to do next. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from binderclip.cli import cards
+from binderclip.cli.layout import Colour, Look, wrapped
+from binderclip.cli.safe import safe, safe_line
+from binderclip.cli.words import counted, duration, homely, money, tokens
+from binderclip.contract.run import ExecutionResult, RunState
+
+STATES: dict[RunState, tuple[str, Colour]] = {
+    "queued": ("queued", "dim"),
+    "starting": ("starting", "cyan"),
+    "running": ("running", "cyan"),
+    "finalizing": ("finalizing", "cyan"),
+    "succeeded": ("succeeded", "green"),
+    "failed": ("failed", "red"),
+    "timed_out": ("timed out", "red"),
+    "cancelled": ("cancelled", "yellow"),
+    "lost": ("lost", "red"),
+}
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What the closing block tells."""
+
+    state: RunState
+    result: ExecutionResult | None
+    seconds: float | None = None
+    log: str | None = None
+    unknown: int = 0
+    run: str = ""
+
+
+def closing(ending: Ending, look: Look) -> str:
+    """The last lines of a run."""
+    out = "\n" + _verdict(ending, look)
+    result = ending.result
+    if result is not None and result.error_message and ending.state != "succeeded":
+        colour: Colour = "yellow" if ending.state == "cancelled" else "red"
+        text = wrapped(safe(result.error_message), look.width, cards.INDENT)
+        out += cards.INDENT + cards.painted_lines(text, look, colour) + "\n"
+    for line in _pointers(ending):
+        out += cards.INDENT + look.paint(wrapped(line, look.width, cards.INDENT), "dim") + "\n"
+    return out
+
+
+def _verdict(ending: Ending, look: Look) -> str:
+    word, colour = STATES[ending.state]
+    mark = "✓" if ending.state == "succeeded" else "✗"
+    result = ending.result
+    code = safe_line(result.error_code or "") if result else ""
+    if code and code != word and ending.state == "failed":
+        word += f": {code}"
+    took = f" in {duration(ending.seconds)}" if ending.seconds is not None else ""
+    facts = " · ".join(_facts(result))
+    line = f"{word}{took}" + (f" · {facts}" if facts else "")
+    laid = wrapped(line, look.width, cards.INDENT)
+    head = f"{word}{took}"
+    # The verdict itself is coloured; a narrow terminal may have broken it, then all of it is not.
+    if laid.startswith(head):
+        laid = look.paint(head, colour, "bold") + laid[len(head) :]
+    return f"{look.paint(mark, colour)} {laid}\n"
+
+
+def _facts(result: ExecutionResult | None) -> list[str]:
+    if result is None:
+        return []
+    facts = []
+    if result.exit_code:
+        facts.append(f"exit {result.exit_code}")
+    elif result.signal:
+        facts.append(safe_line(result.signal))
+    if result.model:
+        facts.append(safe_line(result.model))
+    if used := tokens(result.usage):
+        facts.append(used)
+    if result.usage is not None or result.cost_usd is not None or result.model:
+        facts.append(money(result.cost_usd))
+    if result.session_display_id:
+        facts.append(f"session {safe_line(result.session_display_id)[:8]}")
+    return facts
+
+
+def _pointers(ending: Ending) -> list[str]:
+    lines = []
+    if ending.unknown:
+        lines.append(f"{counted(ending.unknown, 'line')} not understood; --debug shows them")
+    if ending.log:
+        lines.append(f"log    {homely(ending.log)}")
+    if ending.run:
+        lines.append(f"again  binderclip runs transcript {ending.run} --full")
+    return lines

@@ -1,0 +1,138 @@
+"""Runs of this machine as their files tell them: finishing, finding and listing, no database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from binderclip.contract.errors import BinderclipError, RunNotFound
+from binderclip.contract.run import RunOrder, RunState, RunView
+from binderclip.contract.session import ResumeDecision, StoredSession
+from binderclip.contract.wire import iso_time
+from binderclip.plugins.registry import load_adapter
+from binderclip.runs.driver import is_driven
+from binderclip.runs.recover import finish_all
+from binderclip.runs.wake import local_task_key
+from binderclip.sdk.adapter import Adapter
+from binderclip.sdk.resume import decide
+from binderclip.store.home import Home
+from binderclip.store.runfile import RunOutcome, read_order, read_outcome
+from binderclip.supervisor.launch import read_meta
+
+
+def find(home: Home, text: str | None) -> str:
+    """The run that a person named, or the newest."""
+    if text:
+        return home.find_run(text)
+    newest = next(home.run_ids(), None)
+    if newest is None:
+        raise RunNotFound("There are no runs yet.", hint="Start one: binderclip run --help")
+    return newest
+
+
+def finish_dead(home: Home, run_ids: list[str]) -> list[tuple[str, str]]:
+    """Finish the records of runs whose driver and agent are gone; workspaces are not touched."""
+    return finish_all(home, run_ids, load_adapter)
+
+
+def views(
+    home: Home, *, limit: int, status: str | None = None, adapter: str | None = None
+) -> list[RunView]:
+    """The newest runs that fit."""
+    fitting = (
+        view
+        for view in _all_views(home)
+        if (status is None or view.status == status)
+        and (adapter is None or view.adapter_type == adapter)
+    )
+    return list(islice(fitting, limit))
+
+
+def _all_views(home: Home) -> Iterator[RunView]:
+    for run_id in home.run_ids():
+        try:
+            yield view(home, run_id)
+        except BinderclipError as problem:
+            yield RunView(id=run_id, status="lost", adapter_type="?", error_message=problem.message)
+
+
+def view(home: Home, run_id: str) -> RunView:
+    """One run, from its order, its outcome and its attempts."""
+    order, outcome = read_order(home, run_id), read_outcome(home, run_id)
+    numbers = home.attempts(run_id)
+    first = read_meta(str(home.attempt_dir(run_id, numbers[0]))) if numbers else None
+    result = outcome.result if outcome else None
+    return RunView(
+        id=run_id,
+        status=outcome.state if outcome else _live_state(home, run_id, numbers),
+        adapter_type=order.adapter_type,
+        cwd=order.cwd,
+        prompt=order.prompt,
+        agent_id=order.agent.id,
+        agent_name=order.agent.name,
+        task_id=order.task_key,
+        wake_reasons=order.wake_reasons,
+        created_at=order.created_at,
+        started_at=(first or {}).get("startedAt"),
+        ended_at=outcome.ended_at if outcome else None,
+        attempts=len(numbers),
+        session_id=result.session_display_id if result else order.runtime.session_display_id,
+        session_reason=order.session_reason,
+        provider=result.provider if result else None,
+        model=result.model if result else None,
+        usage=result.usage if result else None,
+        cost_usd=result.cost_usd if result else None,
+        error_code=result.error_code if result else None,
+        error_message=result.error_message if result else None,
+        retry_of=order.retry_of,
+        summary=result.summary if result else None,
+        result=result,
+        coverage=outcome.coverage if outcome else None,
+        directory=str(home.run_dir(run_id)),
+    )
+
+
+def _live_state(home: Home, run_id: str, attempts: list[int]) -> RunState:
+    return "running" if attempts or not is_driven(home, run_id) else "starting"
+
+
+def last_attempt(home: Home, run_id: str) -> Path | None:
+    """The directory of the run's newest attempt."""
+    numbers = home.attempts(run_id)
+    return home.attempt_dir(run_id, numbers[-1]) if numbers else None
+
+
+def last_session(home: Home, adapter: Adapter, cwd: str) -> ResumeDecision:
+    """What `--continue` resumes: the last session of this adapter in this directory (S1)."""
+    key = local_task_key(cwd)
+    stored = next(_sessions(home, adapter, key), None)
+    return decide(stored, cwd=cwd, now=iso_time(time.time()), management=adapter.session_management)
+
+
+def _sessions(home: Home, adapter: Adapter, key: str) -> Iterator[StoredSession]:
+    for run_id in home.run_ids():
+        order = read_order(home, run_id)
+        if order.adapter_type != adapter.type or order.task_key != key:
+            continue
+        outcome = read_outcome(home, run_id)
+        stored = _stored(order, outcome) if outcome else None
+        if stored is not None:
+            yield stored
+
+
+def _stored(order: RunOrder, outcome: RunOutcome) -> StoredSession | None:
+    result = outcome.result
+    if result is None or not result.session_params:
+        return None
+    return StoredSession(
+        agent_id=order.agent.id,
+        adapter_type=order.adapter_type,
+        task_key=order.task_key or "",
+        params=result.session_params,
+        display_id=result.session_display_id,
+        cwd=order.cwd,
+        last_run_id=order.id,
+        updated_at=outcome.ended_at,
+    )

@@ -1,0 +1,179 @@
+"""`binderclip run`: drive one run in this process, show it live, end with its exit code."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from binderclip.cli.ending import Ending
+from binderclip.cli.interrupt import interruptible
+from binderclip.cli.show import Show, heading, show_for
+from binderclip.cli.terminal import Terminal
+from binderclip.cli.words import between, homely
+from binderclip.contract.errors import BadWorkingDirectory
+from binderclip.contract.ids import short
+from binderclip.contract.run import RunState
+from binderclip.contract.session import ResumeDecision
+from binderclip.plugins.registry import load_adapter
+from binderclip.runs import lifecycle
+from binderclip.runs.driver import Drive, own_environment
+from binderclip.runs.wake import local_order
+from binderclip.sdk.adapter import Adapter
+from binderclip.sdk.config import config_from_assignments
+from binderclip.store.home import Home
+from binderclip.store.runfile import RunOutcome
+
+_EXIT_CODES: dict[RunState, int] = {"succeeded": 0, "timed_out": 124}
+INTERRUPTED = 130
+
+
+class _WithCommand(click.Command):
+    """Keeps the words after `--` apart: they are a command line, not a prompt."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["words"] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+
+@click.command("run", cls=_WithCommand)
+@click.option("--adapter", "-a", required=True, metavar="TYPE", help="Type or path of an adapter.")
+@click.option("--cwd", metavar="DIR", help="Where the agent works; this directory if not given.")
+@click.option("--config", "-c", multiple=True, metavar="KEY=VALUE", help="A field of the adapter.")
+@click.option("--continue", "resume", is_flag=True, help="Resume the last session of this cwd.")
+@click.option("--detach", is_flag=True, help="Start it, print its id, and leave it working.")
+@click.option("--debug", is_flag=True, help="Also show lines that no parser understood.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines instead of text.")
+@click.option("--timeout", type=click.FloatRange(min=0), metavar="SEC", help="Stop it after this.")
+@click.argument("prompt", nargs=-1)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    adapter: str,
+    cwd: str | None,
+    config: tuple[str, ...],
+    resume: bool,
+    detach: bool,
+    debug: bool,
+    as_json: bool,
+    timeout: float | None,
+    prompt: tuple[str, ...],
+) -> None:
+    """Run an agent now, show it live, keep everything it printed.
+
+    PROMPT is what the agent shall do; `-` reads it from standard input. For an adapter that runs
+    any command, the command follows `--`:
+
+    \b
+    binderclip run --adapter claude_local "fix the failing test"
+    binderclip run --adapter process -- make test
+
+    Ctrl-C asks the agent to end, a second one kills it. If this process is ended instead, the
+    agent works on and `binderclip watch` shows it. Exit codes: 0 succeeded, 1 failed, 2 usage,
+    124 timed out, 130 interrupted.
+    """
+    loaded = load_adapter(adapter)
+    values = config_from_assignments(loaded.Config, config)
+    if timeout is not None:
+        values["timeoutSec"] = timeout
+    said = _with_words(loaded, values, prompt, ctx.meta.get("words", ()))
+    drive = _drive(loaded, _directory(cwd), said, values, resume)
+    if detach:
+        _detach(drive, as_json)
+    ctx.exit(_show(drive, as_json=as_json, debug=debug))
+
+
+def _with_words(
+    adapter: Adapter, values: dict[str, Any], prompt: tuple[str, ...], words: tuple[str, ...]
+) -> str | None:
+    """Put words after `--` where the adapter takes a command, and read the prompt."""
+    fields = {field.key for field in adapter.config_schema().fields}
+    if words and {"command", "args"} <= fields:
+        values.setdefault("command", words[0])
+        values.setdefault("args", list(words[1:]))
+        words = ()
+    prompt = (*prompt, *words)
+    if prompt == ("-",):
+        return sys.stdin.read() or None
+    return " ".join(prompt) or None
+
+
+def _directory(cwd: str | None) -> str:
+    path = Path(cwd or ".").expanduser()
+    if not path.is_dir():
+        raise BadWorkingDirectory(
+            f"{path} is not a directory.", hint="--cwd names an existing one."
+        )
+    return str(path.absolute())
+
+
+def _drive(
+    adapter: Adapter, cwd: str, prompt: str | None, values: dict[str, Any], resume: bool
+) -> Drive:
+    home = Home.from_env().ensure()
+    session = (
+        _session(home, adapter, cwd)
+        if resume
+        else ResumeDecision(action="fresh", reason="started without --continue")
+    )
+    order, request = local_order(
+        adapter, cwd=cwd, prompt=prompt, config=values, session=session, now=time.time()
+    )
+    return Drive(home, order, adapter, request, host_env=own_environment())
+
+
+def _session(home: Home, adapter: Adapter, cwd: str) -> ResumeDecision:
+    from binderclip.cli.history import last_session
+
+    return last_session(home, adapter, cwd)
+
+
+def _detach(drive: Drive, as_json: bool) -> None:
+    terminal = Terminal()
+    show = show_for(drive.run_id, terminal, as_json=as_json, debug=False)
+    drive.listener = show
+    outcome = lifecycle.detach(drive)
+    if outcome is not None:
+        _end(drive, show, outcome)
+        sys.exit(_EXIT_CODES.get(outcome.state, 1))
+    if as_json:
+        terminal.write(f'{{"type":"status","runId":"{drive.run_id}","status":"running"}}\n')
+    else:
+        run = short(drive.run_id)
+        terminal.write(f"{run}\n")
+        click.echo(f"The agent works on: binderclip watch {run}", err=True)
+    sys.exit(0)
+
+
+def _show(drive: Drive, *, as_json: bool, debug: bool) -> int:
+    show = show_for(drive.run_id, Terminal(), as_json=as_json, debug=debug)
+    drive.listener = show
+    with interruptible(show) as interrupts, show:
+        show.open(heading(drive.adapter.type, homely(drive.order.cwd)))
+        if drive.order.runtime.session_params or "--continue" not in (
+            drive.order.session_reason or ""
+        ):
+            show.notice(f"session: {drive.order.session_reason}")
+        outcome = lifecycle.run(drive)
+    _end(drive, show, outcome)
+    if interrupts.count and outcome.state == "cancelled":
+        return INTERRUPTED
+    return _EXIT_CODES.get(outcome.state, 1)
+
+
+def _end(drive: Drive, show: Show, outcome: RunOutcome) -> None:
+    log = show.attempts[-1] / "stdout.log" if show.attempts else None
+    ending = Ending(
+        state=outcome.state,
+        result=outcome.result,
+        seconds=between(drive.order.created_at, outcome.ended_at),
+        log=str(log) if log else None,
+        run=short(drive.run_id),
+    )
+    show.end(ending, outcome.coverage)

@@ -1,0 +1,54 @@
+"""`binderclip watch`: the run as it goes on, by reading its files, drawn as `run` draws it."""
+
+from __future__ import annotations
+
+import click
+
+from binderclip.cli.ending import Ending
+from binderclip.cli.history import find, last_attempt
+from binderclip.cli.show import TextShow, heading, show_for
+from binderclip.cli.terminal import Terminal
+from binderclip.cli.words import between, homely, moment
+from binderclip.contract.ids import short
+from binderclip.plugins.registry import load_adapter
+from binderclip.runs import follow
+from binderclip.store.home import Home
+from binderclip.store.runfile import read_order
+
+EXIT_CODES = {"succeeded": 0, "timed_out": 124}
+
+
+@click.command("watch")
+@click.argument("run", required=False)
+@click.option("--debug", is_flag=True, help="Also show lines that no parser understood.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON Lines instead of text.")
+@click.pass_context
+def command(ctx: click.Context, run: str | None, debug: bool, as_json: bool) -> None:
+    """Show a run from its beginning and stay with it until it is over.
+
+    RUN is an id or its last characters; the newest run if it is not given. Ctrl-C ends the
+    watching only, never the run. The exit code is that of the run.
+    """
+    home = Home.from_env().ensure()
+    run_id = find(home, run)
+    order = read_order(home, run_id)
+    show = show_for(run_id, Terminal(), as_json=as_json, debug=debug)
+    if isinstance(show, TextShow):
+        show.began(moment(order.created_at) or 0)
+    try:
+        with show:
+            show.open(heading(order.adapter_type, homely(order.cwd)))
+            outcome = follow.watch(home, run_id, load_adapter, show)
+    except KeyboardInterrupt:
+        click.echo(f"\nStopped watching; the run goes on: binderclip watch {short(run_id)}")
+        ctx.exit(130)
+    log = last_attempt(home, run_id)
+    ending = Ending(
+        state=outcome.state,
+        result=outcome.result,
+        seconds=between(order.created_at, outcome.ended_at),
+        log=str(log / "stdout.log") if log else None,
+        run=short(run_id),
+    )
+    show.end(ending, outcome.coverage)
+    ctx.exit(EXIT_CODES.get(outcome.state, 1))
