@@ -40,6 +40,7 @@ from binderclip.contract.run import (
 from binderclip.contract.session import SessionCodec, SessionManagement
 from binderclip.sdk.adapter import Adapter, Call, CliAdapter, Command, ExecutionContext, Host, Plan
 from binderclip.sdk.checks import CheckCall, version_of
+from binderclip.sdk.child import ChildOptions, ChildResult, run_child_process
 from binderclip.sdk.config import (
     AdapterConfig,
     CliConfig,
@@ -63,6 +64,7 @@ from binderclip.sdk.outcome import Outcome, ProcessEnd
 from binderclip.sdk.parser import Facts, Failure, GenericParser, JsonParser, Parser
 from binderclip.sdk.prompt import DEFAULT_PROMPT, render_prompt, render_template
 from binderclip.sdk.resume import SessionParams, safe_session_id
+from binderclip.sdk.skills import link_skills, skill_summary
 from binderclip.sdk.values import (
     as_boolean,
     as_number,
@@ -88,6 +90,8 @@ __all__ = [
     "Check",
     "CheckCall",
     "CheckRequest",
+    "ChildOptions",
+    "ChildResult",
     "CliAdapter",
     "CliConfig",
     "Command",
@@ -146,11 +150,14 @@ __all__ = [
     "ensure_absolute_directory",
     "ensure_command_resolvable",
     "ensure_path_in_env",
+    "link_skills",
     "parse_json",
     "parse_object",
     "redact_env_for_logs",
     "render_prompt",
     "render_template",
+    "run_child_process",
     "safe_session_id",
+    "skill_summary",
     "version_of",
 ]

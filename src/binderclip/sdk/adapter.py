@@ -36,6 +36,7 @@ from binderclip.sdk.config import (
     read_config,
     secret_values,
 )
+from binderclip.sdk.direct import execute_directly
 from binderclip.sdk.env import (
     build_env,
     ensure_absolute_directory,
@@ -328,6 +329,10 @@ class CliAdapter(Adapter):
         )
         stdin = command.stdin.encode() if isinstance(command.stdin, str) else command.stdin
         return self._plan(argv, env, cwd, stdin, config, request, meta)
+
+    async def execute(self, ctx: ExecutionContext) -> ExecutionResult:
+        """Run without a supervisor, so that any CLI adapter works wherever `execute` is called."""
+        return await execute_directly(self, ctx)
 
     def conclude(self, outcome: Outcome) -> ExecutionResult:
         """The result, computed from the log: a crash between spawn and result loses nothing."""

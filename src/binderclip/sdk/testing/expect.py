@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from binderclip.contract.errors import BinderclipError
-from binderclip.sdk.testing.fixtures import cases_of, load_adapter, observed
+from binderclip.sdk.loading import load_adapter_from
+from binderclip.sdk.testing.fixtures import cases_of, observed
 
 
 def main(words: list[str]) -> int:
@@ -19,7 +20,7 @@ def main(words: list[str]) -> int:
         sys.stderr.write(f"{__doc__}\n")
         return 2
     try:
-        adapter = load_adapter(Path(words[0]))
+        adapter = load_adapter_from(str(Path(words[0]).absolute()))
     except BinderclipError as problem:
         sys.stderr.write(f"{problem.message}\n")
         return 1

@@ -7,9 +7,7 @@ A case holds `stdout.txt`, `stderr.txt`, perhaps `cmd.json` (how the process end
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from typing import Any
 import msgspec
 
 from binderclip.contract.entry import Entry
-from binderclip.contract.errors import AdapterLoadError
 from binderclip.contract.run import ExecutionResult
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.testing.replay import Replay, replay
@@ -60,24 +57,6 @@ class Case:
         return replay(adapter, **{**usual, **options})
 
 
-def load_adapter(folder: Path) -> Adapter:
-    """The adapter of a folder, by the package that the folder stands in."""
-    folder = folder.resolve()
-    parts, root = [folder.name], folder.parent
-    while (root / "__init__.py").is_file():
-        parts.insert(0, root.name)
-        root = root.parent
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    try:
-        made = importlib.import_module(".".join(parts)).create_adapter()
-    except Exception as problem:
-        raise AdapterLoadError(f"{folder} holds no usable adapter: {problem}") from problem
-    if not isinstance(made, Adapter):
-        raise AdapterLoadError(f"create_adapter() of {folder} gives no Adapter")
-    return made
-
-
 def read_case(folder: Path) -> Case:
     """A case from its folder; only `stdout.txt` must be there."""
     command = _json_file(folder / "cmd.json") or {}
@@ -100,7 +79,7 @@ def cases_of(adapter: Adapter) -> list[Case]:
 
 def plain_entry(entry: Entry) -> dict[str, Any]:
     """An entry as a parser made it, without what the host adds."""
-    plain: dict[str, Any] = msgspec.to_builtins(entry)
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(entry))
     return {key: value for key, value in plain.items() if key not in HOST_FIELDS}
 
 
