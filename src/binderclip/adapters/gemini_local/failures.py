@@ -32,6 +32,7 @@ _STATUS_BY_EXIT = {
     status % 256: status for status in (400, 401, 403, 404, 408, 429, 500, 502, 503, 504)
 }
 _BLOCKED = "The model response was blocked due to"
+_BROKEN_OFF = ("Model stream ended", "The model returned an empty response")
 _API_ERROR = "[API Error: "
 
 
@@ -43,6 +44,8 @@ def told(error: dict[str, Any], last_words: str, at: str) -> Failure | None:
         return Failure(code, message, family_of(code))
     if message.startswith(_BLOCKED):
         return Failure("refusal", message, "model_refusal")
+    if message.startswith(_BROKEN_OFF):
+        return Failure("upstream", message, "transient_upstream")
     return _api_failure(message, at)
 
 

@@ -61,7 +61,7 @@ class GeminiParser(JsonParser):
         self._errors: list[str] = []
         self._last_words = ""
         self._unclassified = False
-        self._handlers: dict[object, Callable[[dict[str, Any], str], Sequence[Entry] | None]] = {
+        self._handlers: dict[str, Callable[[dict[str, Any], str], Sequence[Entry] | None]] = {
             "init": self._init,
             "message": self._message,
             "tool_use": self._tool_use,
@@ -72,8 +72,9 @@ class GeminiParser(JsonParser):
 
     def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
         kind = event.get("type")
-        handler = self._handlers.get(kind) if isinstance(kind, str) else None
-        return handler(event, ts) if handler else None
+        if type(kind) is not str or kind not in self._handlers:
+            return None
+        return self._handlers[kind](event, ts)
 
     def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
         if line.startswith(RETRY_WORDS) and "Retrying with backoff" in line:
@@ -107,7 +108,9 @@ class GeminiParser(JsonParser):
         return (Init(ts=ts, model=model, session_id=self.facts.session_id or ""),)
 
     def _message(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
-        role, text = event.get("role"), as_string(event.get("content"))
+        role, text = event.get("role"), event.get("content")
+        if type(text) is not str:
+            text = ""
         if role == "assistant":
             self._answer.append(text)
             return (Assistant(ts=ts, text=text, delta=event.get("delta") is True),)
