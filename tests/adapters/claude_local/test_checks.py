@@ -91,7 +91,7 @@ def test_bypass_as_root_is_an_error_with_a_way_out(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A12, E3: the CLI would refuse, so the run does not start."""
-    monkeypatch.setattr(checks.os, "geteuid", lambda: 0)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
     check = found(home, dangerouslySkipPermissions=True)["bypass_as_root"]
     assert check.level == "error"
     assert "IS_SANDBOX=1" in str(check.hint)
@@ -103,7 +103,7 @@ def test_bypass_as_root_is_an_error_with_a_way_out(
 def test_bypass_as_another_user_is_only_a_warning(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     assert "bypass_as_root" not in found(home, dangerouslySkipPermissions=True)
 
 
