@@ -1,0 +1,75 @@
+"""Rows from files: a lost database is made again from the directories of the runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from binderclip.contract.errors import BinderclipError
+from binderclip.contract.run import StateChange
+from binderclip.store.home import Home
+from binderclip.store.runfile import read_order, read_outcome
+from binderclip.store.runs import RunStore
+from binderclip.supervisor.launch import read_exit, read_meta
+
+_log = logging.getLogger(__name__)
+
+
+def _warn(run_id: str, problem: Exception) -> None:
+    _log.warning("run %s is left out of the database: %s", run_id, problem)
+
+
+def rebuild(home: Home, store: RunStore, report: Callable[[str, Exception], None] = _warn) -> int:
+    """Add what the run directories tell and the database lacks; the number of runs taken in.
+
+    A directory that cannot be read is reported and left out. Doing it again changes nothing.
+    """
+    taken = 0
+    endings: list[tuple[str, str]] = []
+    for run_id in reversed(list(home.run_ids())):
+        try:
+            endings.extend(_take_in(home, store, run_id))
+            taken += 1
+        except (BinderclipError, OSError, ValueError, KeyError, TypeError) as problem:
+            report(run_id, problem)
+    # A session is what the run that ended last left of it, not the one that began last.
+    for _, run_id in sorted(endings):
+        outcome = read_outcome(home, run_id)
+        if outcome is not None:
+            store.finish(run_id, outcome)
+    return taken
+
+
+def _take_in(home: Home, store: RunStore, run_id: str) -> list[tuple[str, str]]:
+    """Make the rows of a run and its attempts; when and which run ended, if it did."""
+    order = read_order(home, run_id)
+    outcome = read_outcome(home, run_id)
+    store.create(order)
+    for attempt in home.attempts(run_id):
+        _take_attempt(home, store, run_id, attempt)
+    if outcome is None:
+        _show_as_running(store, run_id)
+        return []
+    return [(outcome.ended_at, run_id)]
+
+
+def _take_attempt(home: Home, store: RunStore, run_id: str, attempt: int) -> None:
+    directory = str(home.attempt_dir(run_id, attempt))
+    meta = read_meta(directory)
+    if meta is None:
+        return
+    child = meta.get("child") or {}
+    store.begin_attempt(run_id, attempt, meta.get("startedAt"), child.get("pid"))
+    exit = read_exit(directory)
+    if exit is not None:
+        store.end_attempt(run_id, attempt, exit)
+
+
+def _show_as_running(store: RunStore, run_id: str) -> None:
+    """A run that has begun and not ended belongs to recovery, which looks for running ones."""
+    view = store.get(run_id)
+    if view.status == "queued" and view.started_at is not None:
+        change = StateChange(
+            state="running", at=view.started_at, reason="read from its files", actor="system"
+        )
+        store.change_state(run_id, change)

@@ -1,0 +1,203 @@
+"""Runs in the database: their states, attempts, outcomes and sessions.
+
+Every method is one transaction. Terminal states are terminal; finishing twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+
+from binderclip.contract.errors import RunNotFound, StoreError
+from binderclip.contract.run import TERMINAL_STATES, RunOrder, RunState, RunView, StateChange
+from binderclip.contract.session import StoredSession
+from binderclip.store import sessions
+from binderclip.store.database import Database
+from binderclip.store.rows import exit_row, order_row, outcome_row, usage_rows, view_of
+from binderclip.store.runfile import RunOutcome
+from binderclip.store.tables import attempts, runs, state_changes, usage
+from binderclip.supervisor.records import ExitRecord
+
+_Views: TypeAlias = builtins.list[RunView]
+
+
+class RunStore:
+    """What is known of runs, as rows that the files of the runs can rebuild."""
+
+    def __init__(self, db: Database) -> None:
+        self.db = db
+
+    def create(self, order: RunOrder, state: RunState = "queued") -> None:
+        """Add a run; one that is there already stays as it is."""
+        with self.db.writing() as connection:
+            if _row(connection, order.id) is None:
+                connection.execute(insert(runs).values(**order_row(order, state)))
+                reason = ", ".join(order.wake_reasons) or "created"
+                change = StateChange(
+                    state=state, at=order.created_at, reason=reason, actor=order.actor
+                )
+                _append_change(connection, order.id, change)
+
+    def change_state(self, run_id: str, change: StateChange) -> None:
+        """Note that the run is in another state; a terminal one is never left."""
+        with self.db.writing() as connection:
+            status = _known(connection, run_id)["status"]
+            if status in TERMINAL_STATES:
+                _refuse_to_leave(run_id, status, change.state)
+                return
+            connection.execute(update(runs).where(runs.c.id == run_id).values(status=change.state))
+            _append_change(connection, run_id, change)
+
+    def begin_attempt(
+        self, run_id: str, attempt: int, started_at: str | None, pid: int | None = None
+    ) -> None:
+        with self.db.writing() as connection:
+            run = _known(connection, run_id)
+            _set_attempt(connection, run_id, attempt, {"started_at": started_at, "pid": pid})
+            first = run["started_at"] or started_at
+            count = max(run["attempts"], attempt)
+            values = {"started_at": first, "attempts": count}
+            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+
+    def end_attempt(self, run_id: str, attempt: int, exit: ExitRecord | Mapping[str, Any]) -> None:
+        """Note the end of an attempt, as its exit.json tells it."""
+        record = exit if isinstance(exit, ExitRecord) else ExitRecord.from_json(exit)
+        with self.db.writing() as connection:
+            _known(connection, run_id)
+            _set_attempt(connection, run_id, attempt, exit_row(record))
+
+    def finish(self, run_id: str, outcome: RunOutcome) -> None:
+        """Write all that a run's end brings; a run that was finished before stays as it is."""
+        if outcome.state not in TERMINAL_STATES:
+            raise StoreError(f"Run {run_id} cannot be finished as {outcome.state}.")
+        with self.db.writing() as connection:
+            run = _known(connection, run_id)
+            if run["status"] in TERMINAL_STATES:
+                _refuse_to_leave(run_id, run["status"], outcome.state)
+            if run["finalized"]:
+                return
+            values = outcome_row(run, outcome)
+            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+            _write_history(connection, run, outcome)
+            _write_usage(connection, run, outcome)
+            sessions.carry_on(connection, run, outcome)
+
+    def get(self, run_id: str) -> RunView:
+        with self.db.reading() as connection:
+            return self._view(_known(connection, run_id))
+
+    def list(
+        self,
+        limit: int = 50,
+        before: str | None = None,
+        status: RunState | None = None,
+        adapter_type: str | None = None,
+    ) -> _Views:
+        """Runs, newest first, older than the run `before`; without their whole results."""
+        query = select(runs).order_by(runs.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(runs.c.id < before)
+        if status is not None:
+            query = query.where(runs.c.status == status)
+        if adapter_type is not None:
+            query = query.where(runs.c.adapter_type == adapter_type)
+        with self.db.reading() as connection:
+            found = connection.execute(query).mappings()
+            return [self._view(row, whole=False) for row in found]
+
+    def history(self, run_id: str) -> builtins.list[StateChange]:
+        """The states the run was in, oldest first."""
+        columns = [state_changes.c[name] for name in StateChange.__struct_fields__]
+        query = select(*columns).where(state_changes.c.run_id == run_id)
+        with self.db.reading() as connection:
+            _known(connection, run_id)
+            found = connection.execute(query.order_by(state_changes.c.number)).mappings()
+            return [StateChange(**row) for row in found]
+
+    def unfinished(self) -> builtins.list[str]:
+        """Ids of runs in a state that is not terminal, oldest first."""
+        query = select(runs.c.id).where(runs.c.status.not_in(TERMINAL_STATES)).order_by(runs.c.id)
+        with self.db.reading() as connection:
+            return builtins.list(connection.scalars(query))
+
+    def session(self, agent_id: str, adapter_type: str, task_key: str) -> StoredSession | None:
+        with self.db.reading() as connection:
+            return sessions.load(connection, (agent_id, adapter_type, task_key))
+
+    def sessions(self) -> builtins.list[StoredSession]:
+        """Every stored session, the one used last first."""
+        with self.db.reading() as connection:
+            return sessions.load_all(connection)
+
+    def save_session(self, session: StoredSession) -> None:
+        with self.db.writing() as connection:
+            sessions.save(connection, session)
+
+    def clear_session(self, agent_id: str, adapter_type: str, task_key: str) -> bool:
+        """Forget a session; says whether there was one."""
+        with self.db.writing() as connection:
+            return sessions.clear(connection, (agent_id, adapter_type, task_key))
+
+    def _view(self, row: RowMapping, *, whole: bool = True) -> RunView:
+        return view_of(row, str(self.db.home.run_dir(row["id"])), whole=whole)
+
+
+def _row(connection: Connection, run_id: str) -> RowMapping | None:
+    return connection.execute(select(runs).where(runs.c.id == run_id)).mappings().one_or_none()
+
+
+def _known(connection: Connection, run_id: str) -> RowMapping:
+    row = _row(connection, run_id)
+    if row is None:
+        message = f"The database has no run {run_id}."
+        raise RunNotFound(message, hint="`binderclip runs` lists what there is.")
+    return row
+
+
+def _refuse_to_leave(run_id: str, status: str, wanted: str) -> None:
+    if status != wanted:
+        raise StoreError(f"Run {run_id} is {status} and cannot become {wanted} any more.")
+
+
+def _append_change(connection: Connection, run_id: str, change: StateChange) -> None:
+    last = select(func.max(state_changes.c.number)).where(state_changes.c.run_id == run_id)
+    number = (connection.scalar(last) or 0) + 1
+    connection.execute(insert(state_changes).values(**_change_row(run_id, number, change)))
+
+
+def _change_row(run_id: str, number: int, change: StateChange) -> dict[str, Any]:
+    fields = {name: getattr(change, name) for name in change.__struct_fields__}
+    return {"run_id": run_id, "number": number, **fields}
+
+
+def _set_attempt(connection: Connection, run_id: str, attempt: int, values: dict[str, Any]) -> None:
+    place = (attempts.c.run_id == run_id) & (attempts.c.attempt == attempt)
+    if not connection.execute(update(attempts).where(place).values(**values)).rowcount:
+        connection.execute(insert(attempts).values(run_id=run_id, attempt=attempt, **values))
+
+
+def _write_history(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:
+    """The outcome's history is complete and takes the place of what was noted on the way."""
+    run_id = run["id"]
+    if outcome.history:
+        connection.execute(delete(state_changes).where(state_changes.c.run_id == run_id))
+        rows = [_change_row(run_id, n, change) for n, change in enumerate(outcome.history, 1)]
+        connection.execute(insert(state_changes), rows)
+    ended = outcome.history[-1].state if outcome.history else run["status"]
+    if ended != outcome.state:
+        result = outcome.result
+        reason = (result.error_message if result else None) or outcome.state
+        change = StateChange(
+            state=outcome.state, at=outcome.ended_at, reason=reason, actor=run["actor"]
+        )
+        _append_change(connection, run_id, change)
+
+
+def _write_usage(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:
+    connection.execute(delete(usage).where(usage.c.run_id == run["id"]))
+    rows = usage_rows(run["id"], run["attempts"], outcome)
+    if rows:
+        connection.execute(insert(usage), rows)

@@ -1,0 +1,89 @@
+"""Sessions as rows: one per agent, adapter type and task (S1)."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, insert, select
+
+from binderclip.contract.run import ExecutionResult
+from binderclip.contract.session import StoredSession
+from binderclip.sdk.resume import next_session
+from binderclip.sdk.usage import total_tokens
+from binderclip.store.rows import session_of, session_row
+from binderclip.store.runfile import RunOutcome
+from binderclip.store.tables import sessions
+
+Key: TypeAlias = tuple[str, str, str]
+"""Agent id, adapter type, task key."""
+
+
+def load(connection: Connection, key: Key) -> StoredSession | None:
+    row = connection.execute(select(sessions).where(_is(key))).mappings().one_or_none()
+    return None if row is None else session_of(row)
+
+
+def load_all(connection: Connection) -> list[StoredSession]:
+    """Every session, the one used last first."""
+    rows = connection.execute(select(sessions).order_by(sessions.c.updated_at.desc()))
+    return [session_of(row) for row in rows.mappings()]
+
+
+def save(connection: Connection, session: StoredSession) -> None:
+    clear(connection, (session.agent_id, session.adapter_type, session.task_key))
+    connection.execute(insert(sessions).values(**session_row(session)))
+
+
+def clear(connection: Connection, key: Key) -> bool:
+    """Forget a session; says whether there was one."""
+    return connection.execute(delete(sessions).where(_is(key))).rowcount > 0
+
+
+def carry_on(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:
+    """Keep, replace or clear the session of a run that ended (S1)."""
+    key = (run["agent_id"], run["adapter_type"], run["task_key"])
+    earlier = load(connection, key)
+    result = outcome.result
+    if result is None or (earlier is not None and earlier.updated_at > outcome.ended_at):
+        # Nothing is known, or a later run was finished before this one was recovered.
+        return
+    if next_session(earlier.params if earlier else None, result) is None:
+        clear(connection, key)
+    elif result.session_params:
+        fresh = StoredSession(
+            agent_id=key[0],
+            adapter_type=key[1],
+            task_key=key[2],
+            params=result.session_params,
+            created_at=outcome.ended_at,
+        )
+        resumed = earlier is not None and run["resumed"] and not result.clear_session
+        save(connection, _used(earlier if resumed and earlier else fresh, run, outcome, result))
+    elif earlier is not None and run["resumed"]:
+        save(connection, _used(earlier, run, outcome, result))
+
+
+def _used(
+    session: StoredSession, run: RowMapping, outcome: RunOutcome, result: ExecutionResult
+) -> StoredSession:
+    """The session after one more run."""
+    tokens = total_tokens(result.usage)
+    if result.usage_basis != "session_cumulative":
+        tokens += session.tokens
+    return msgspec.structs.replace(
+        session,
+        params=result.session_params or session.params,
+        display_id=result.session_display_id or result.session_id or session.display_id,
+        cwd=run["cwd"],
+        target=outcome.session_target,
+        last_run_id=run["id"],
+        runs=session.runs + 1,
+        tokens=tokens,
+        updated_at=outcome.ended_at,
+    )
+
+
+def _is(key: Key) -> ColumnElement[bool]:
+    columns = (sessions.c.agent_id, sessions.c.adapter_type, sessions.c.task_key)
+    return and_(*(column == value for column, value in zip(columns, key, strict=True)))
