@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from binderclip.contract.config import ConfigField, ConfigSchema, FieldOption, FieldType
 from binderclip.contract.errors import ConfigError
+from binderclip.sdk.env import redact_env_for_logs
 
 Secret = SecretStr
 """A field whose value is stored encrypted, never shown, and masked in every log."""
@@ -121,10 +122,17 @@ def config_from_assignments(
             known = ", ".join(sorted(names))
             raise ConfigError(f"--config {key}: no such field; known are {known}", fields={key: ""})
         if rest:
-            values.setdefault(head, {})[rest] = text
+            _nested(values, key, head)[rest] = text
         else:
             values[head] = _typed(key, text, names[head])
     return values
+
+
+def _nested(values: dict[str, Any], key: str, head: str) -> dict[str, Any]:
+    inner = values.setdefault(head, {})
+    if not isinstance(inner, dict):
+        raise ConfigError(f"--config {key}: {head} has a value already", fields={key: "taken"})
+    return inner
 
 
 def describe_config(kind: type[AdapterConfig]) -> ConfigSchema:
@@ -143,7 +151,7 @@ def build_config(kind: type[AdapterConfig], values: Mapping[str, Any]) -> dict[s
 def shown_config(config: AdapterConfig) -> dict[str, Any]:
     """The configuration as people may see it: secrets as asterisks, only what was set."""
     shown: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return shown
+    return {**shown, "env": redact_env_for_logs(shown["env"])} if "env" in shown else shown
 
 
 def secret_values(config: AdapterConfig) -> list[str]:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """What a parser gets at most; a longer line is kept on disk and shown by head and tail."""
-HEAD_BYTES = 32 * 1024
-TAIL_BYTES = 32 * 1024
+HEAD_BYTES = 31 * 1024
+TAIL_BYTES = 31 * 1024
+"""Head and tail together stay below what streams and lists show of a text."""
 
 
 class Line(NamedTuple):
@@ -74,7 +75,7 @@ class LineSplitter:
         return [self._take(newline=0)] if self._size else []
 
     def _clear(self) -> None:
-        self._parts: list[bytes] = []
+        self._parts = bytearray()
         self._size = 0
         self._head = b""
         self._tail = b""
@@ -86,14 +87,13 @@ class LineSplitter:
         if self._head or self._size > self._limit:
             self._overflow(piece)
         else:
-            self._parts.append(piece)
+            self._parts += piece
 
     def _overflow(self, piece: bytes) -> None:
         if not self._head:
-            begun = b"".join(self._parts) + piece[: HEAD_BYTES + TAIL_BYTES]
-            self._head = begun[:HEAD_BYTES]
-            self._tail = b"".join(self._parts)[-TAIL_BYTES:]
-            self._parts.clear()
+            self._head = bytes(self._parts[:HEAD_BYTES] + piece[:HEAD_BYTES])[:HEAD_BYTES]
+            self._tail = bytes(self._parts[-TAIL_BYTES:])
+            self._parts = bytearray()
         self._tail = (self._tail + piece[-TAIL_BYTES:])[-TAIL_BYTES:]
 
     def _take(self, newline: int) -> Line:
@@ -101,7 +101,7 @@ class LineSplitter:
         if self._head:
             line = Line(self._offset, _shortened(self._head, self._tail, size), size, cut=True)
         else:
-            line = Line(self._offset, _text(b"".join(self._parts)), size)
+            line = Line(self._offset, _text(self._parts), size)
         self._offset += size + newline
         self._clear()
         return line
@@ -111,7 +111,7 @@ _new = tuple.__new__
 """Makes a Line without the checks of its constructor: this runs once a line."""
 
 
-def _text(piece: bytes) -> str:
+def _text(piece: bytes | bytearray) -> str:
     if piece.endswith(b"\r"):
         piece = piece[:-1]
     return piece.decode("utf-8", "replace")

@@ -16,7 +16,7 @@ from binderclip.contract.run import ErrorCode, ExecutionRequest, ExecutionResult
 from binderclip.sdk.parser import Facts, Failure, Parser
 from binderclip.sdk.resume import safe_session_id
 from binderclip.sdk.usage import subtract, usage_from_plain
-from binderclip.sdk.values import as_number
+from binderclip.sdk.values import as_number, parse_object
 
 EndReason = Literal[
     "exited",
@@ -76,7 +76,9 @@ def conclude(outcome: Outcome) -> ExecutionResult:
         exit_code=end.exit_code,
         signal=end.signal,
         timed_out=end.reason in ("timeout", "idle_timeout"),
-        error_message=failure.message if failure else None,
+        error_message=(failure.message or f"The agent failed: {failure.code}.")
+        if failure
+        else None,
         error_code=failure.code if failure else None,
         error_family=failure.family if failure else None,
         retry_not_before=failure.retry_not_before if failure else None,
@@ -92,6 +94,11 @@ def conclude(outcome: Outcome) -> ExecutionResult:
         summary=facts.final_text,
         clear_session=facts.unknown_session,
     )
+
+
+def _message(failure: Failure) -> str:
+    """Never empty: a failure without words still says its class (A9)."""
+    return failure.message.strip() or f"The agent failed: {failure.code}."
 
 
 def session_params(outcome: Outcome, totals: dict[str, Any]) -> dict[str, Any] | None:
@@ -114,7 +121,7 @@ def session_totals(outcome: Outcome) -> dict[str, Any]:
     if facts.cost_basis == "session_cumulative" and facts.cost_usd is not None:
         totals["costUsd"] = facts.cost_usd
     if not totals and _resumed(outcome):
-        return dict((outcome.request.runtime.session_params or {}).get("totals") or {})
+        return _earlier_totals(outcome)
     return totals
 
 
@@ -124,7 +131,7 @@ def run_usage(outcome: Outcome) -> tuple[Usage | None, float | None]:
     usage, cost = facts.usage, facts.cost_usd
     if not _resumed(outcome):
         return usage, cost
-    before = (outcome.request.runtime.session_params or {}).get("totals") or {}
+    before = _earlier_totals(outcome)
     if usage is not None and facts.usage_basis == "session_cumulative":
         earlier = usage_from_plain(before.get("usage"))
         usage = subtract(usage, earlier) if earlier else None
@@ -132,6 +139,10 @@ def run_usage(outcome: Outcome) -> tuple[Usage | None, float | None]:
         spent = as_number(before.get("costUsd"), -1)
         cost = round(cost - spent, 10) if 0 <= spent <= cost else None
     return usage, cost
+
+
+def _earlier_totals(outcome: Outcome) -> dict[str, Any]:
+    return parse_object((outcome.request.runtime.session_params or {}).get("totals"))
 
 
 def _resumed(outcome: Outcome) -> bool:

@@ -18,6 +18,7 @@ from binderclip.contract.run import ErrorCode, ErrorFamily, Usage, UsageBasis
 HOST_NOTICES = ("[binderclip] ", "[paperclip] ")
 _FINAL_LINES = 200
 _FINAL_LINE_CHARACTERS = 2000
+_MOST_SHAPES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class JsonParser(Parser):
             return self.parse_text(line, ts)
         if type(event) is not dict:
             return self.parse_text(line, ts)
-        self.shapes.add((str(event.get("type")), str(event.get("subtype")), *event))
+        if len(self.shapes) < _MOST_SHAPES:
+            self.shapes.add((str(event.get("type")), str(event.get("subtype")), *event))
         return self.parse_event(event, ts)
 
     def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:

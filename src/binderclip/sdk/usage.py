@@ -65,7 +65,7 @@ def count(value: object) -> int | None:
     """A token count from untrusted output: a whole number that is not negative, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 <= value < 2**53 else None
+    return int(value) if 0 <= value < 2**53 and value == int(value) else None
 
 
 def usage_from_plain(data: object) -> Usage | None:
