@@ -27,7 +27,7 @@ class Truncated(Wire, frozen=True, kw_only=True):
     bytes: int
 
 
-class EntryFields(Wire, frozen=True, kw_only=True, tag_field="kind"):
+class EntryFields(Wire, frozen=True, kw_only=True, tag_field="kind", gc=False):
     """What every entry may carry besides the fields of its kind."""
 
     ts: str
@@ -40,26 +40,26 @@ class EntryFields(Wire, frozen=True, kw_only=True, tag_field="kind"):
     truncated: Truncated | None = None
 
 
-class Init(EntryFields, frozen=True, kw_only=True, tag="init"):
+class Init(EntryFields, frozen=True, kw_only=True, tag="init", gc=False):
     model: str
     session_id: str
 
 
-class Assistant(EntryFields, frozen=True, kw_only=True, tag="assistant"):
+class Assistant(EntryFields, frozen=True, kw_only=True, tag="assistant", gc=False):
     text: str
     delta: bool = False
 
 
-class Thinking(EntryFields, frozen=True, kw_only=True, tag="thinking"):
+class Thinking(EntryFields, frozen=True, kw_only=True, tag="thinking", gc=False):
     text: str
     delta: bool = False
 
 
-class User(EntryFields, frozen=True, kw_only=True, tag="user"):
+class User(EntryFields, frozen=True, kw_only=True, tag="user", gc=False):
     text: str
 
 
-class ToolCall(EntryFields, frozen=True, kw_only=True, tag="tool_call"):
+class ToolCall(EntryFields, frozen=True, kw_only=True, tag="tool_call", gc=False):
     name: str
     input: Any
     tool_use_id: str | None = None
@@ -72,7 +72,7 @@ class Attachment(Wire, frozen=True, kw_only=True):
     ref: str
 
 
-class ToolResult(EntryFields, frozen=True, kw_only=True, tag="tool_result"):
+class ToolResult(EntryFields, frozen=True, kw_only=True, tag="tool_result", gc=False):
     tool_use_id: str
     content: str
     is_error: bool
@@ -83,7 +83,7 @@ class ToolResult(EntryFields, frozen=True, kw_only=True, tag="tool_result"):
     paired_by_guess: bool = False
 
 
-class Result(EntryFields, frozen=True, kw_only=True, tag="result"):
+class Result(EntryFields, frozen=True, kw_only=True, tag="result", gc=False):
     text: str
     input_tokens: int
     output_tokens: int
@@ -94,19 +94,19 @@ class Result(EntryFields, frozen=True, kw_only=True, tag="result"):
     errors: tuple[str, ...]
 
 
-class Stderr(EntryFields, frozen=True, kw_only=True, tag="stderr"):
+class Stderr(EntryFields, frozen=True, kw_only=True, tag="stderr", gc=False):
     text: str
 
 
-class System(EntryFields, frozen=True, kw_only=True, tag="system"):
+class System(EntryFields, frozen=True, kw_only=True, tag="system", gc=False):
     text: str
 
 
-class Stdout(EntryFields, frozen=True, kw_only=True, tag="stdout"):
+class Stdout(EntryFields, frozen=True, kw_only=True, tag="stdout", gc=False):
     text: str
 
 
-class Diff(EntryFields, frozen=True, kw_only=True, tag="diff"):
+class Diff(EntryFields, frozen=True, kw_only=True, tag="diff", gc=False):
     change_type: ChangeType
     text: str
     tool_use_id: str | None = None
@@ -141,20 +141,20 @@ ENTRY_KINDS = (
 )
 
 
-class EntryRecord(Wire, frozen=True, kw_only=True, tag="entry", tag_field="type"):
+class EntryRecord(Wire, frozen=True, kw_only=True, tag="entry", tag_field="type", gc=False):
     """A new entry at the end of the transcript."""
 
     entry: Entry
 
 
-class AppendRecord(Wire, frozen=True, kw_only=True, tag="append", tag_field="type"):
+class AppendRecord(Wire, frozen=True, kw_only=True, tag="append", tag_field="type", gc=False):
     """More text for an entry that is still growing."""
 
     id: str
     text: str
 
 
-class ReplaceRecord(Wire, frozen=True, kw_only=True, tag="replace", tag_field="type"):
+class ReplaceRecord(Wire, frozen=True, kw_only=True, tag="replace", tag_field="type", gc=False):
     """A new state of an entry that changes as a whole: plans and todo lists."""
 
     id: str
@@ -190,7 +190,7 @@ def clip(entry: Entry, limit: int = SHOWN_TEXT_BYTES) -> Entry:
         return entry
     changes: dict[str, Any] = {
         field: data[:limit].decode("utf-8", "ignore"),
-        "truncated": Truncated(bytes=len(data)),
+        "truncated": entry.truncated or Truncated(bytes=len(data)),
     }
     return msgspec.structs.replace(entry, **changes)
 

@@ -74,9 +74,8 @@ class Transcriber:
 
     def _batches(self, *, finish: bool) -> Iterator[list[Record]]:
         lines = self._lines.finish() if finish else self._lines.poll()
-        feed = self._builder.feed
         while batch := list(islice(lines, _LINES_AT_ONCE)):
-            records = [record for stream, line, ts in batch for record in feed(stream, line, ts)]
+            records = self._builder.feed_all(batch)
             if records:
                 self._write(records)
                 yield records

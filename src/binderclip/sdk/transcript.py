@@ -5,7 +5,7 @@ A parser that raises loses that one line to the generic rule; nothing a parser d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TypeAlias, cast
 
@@ -78,11 +78,17 @@ class TranscriptBuilder:
 
     def feed(self, stream: Stream, line: Line, ts: str) -> list[Record]:
         """The records of one line."""
-        self._last_ts = ts
-        if not line.text:
-            return []
-        entries = self._stdout(line, ts) if stream == "stdout" else self._stderr(line, ts)
-        return self._records(entries, stream, line.offset)
+        return self.feed_all(((stream, line, ts),))
+
+    def feed_all(self, lines: Iterable[tuple[Stream, Line, str]]) -> list[Record]:
+        """The records of many lines."""
+        records: list[Record] = []
+        for stream, line, ts in lines:
+            if line[1]:
+                entries = self._stdout(line, ts) if stream == "stdout" else self._stderr(line, ts)
+                self._add(entries, stream, line[0], records)
+            self._last_ts = ts
+        return records
 
     def finish(self, offset: int) -> list[Record]:
         """The records of what the parser still held when the output ended at this offset."""
@@ -91,22 +97,25 @@ class TranscriptBuilder:
         except Exception as problem:
             self._note(problem)
             return []
-        return self._records(entries, "stdout", offset)
+        records: list[Record] = []
+        self._add(entries, "stdout", offset, records)
+        return records
 
     def _stdout(self, line: Line, ts: str) -> Sequence[Entry]:
         self.lines += 1
-        if line.cut:
-            return (Stdout(ts=ts, text=line.text, truncated=Truncated(bytes=line.size)),)
-        if line.text.startswith(HOST_NOTICES):
+        text = line[1]
+        if line[3]:
+            return (Stdout(ts=ts, text=text, truncated=Truncated(bytes=line.size)),)
+        if text[0] == "[" and text.startswith(HOST_NOTICES):
             self.understood += 1
-            return (System(ts=ts, text=line.text),)
+            return (System(ts=ts, text=text),)
         try:
-            entries = self.parser.parse_line(line.text, ts)
+            entries = self.parser.parse_line(text, ts)
         except Exception as problem:
             self._note(problem)
             entries = None
         if entries is None:
-            return (generic_stdout(line.text, ts, self.parser.structured),)
+            return (generic_stdout(text, ts, self.parser.structured),)
         self.understood += 1
         return entries
 
@@ -122,27 +131,25 @@ class TranscriptBuilder:
         if len(self.failures) < 10:
             self.failures.append(f"{type(problem).__name__}: {problem}")
 
-    def _records(self, entries: Sequence[Entry], stream: Stream, offset: int) -> list[Record]:
-        records: list[Record] = []
+    def _add(
+        self, entries: Sequence[Entry], stream: Stream, offset: int, records: list[Record]
+    ) -> None:
+        if not isinstance(entries, tuple | list):
+            self.dropped += 1
+            return
         for k, entry in enumerate(entries):
             kind = type(entry)
             if kind not in _ENTRY_TYPES:
                 self.dropped += 1
-                continue
-            if self._open and stream == "stdout":
-                grown = self._grow(entry)
-                if grown is not None:
-                    records.append(grown)
-                    continue
-            # An entry without an id was made for this call and nobody else holds it yet:
-            # filling it in place is safe, and three times faster than a copy.
-            own = msgspec.structs.replace(entry) if entry.id else entry
-            _set(own, "id", f"{self.attempt}{stream[3]}{offset}.{k}")
-            _set(own, "attempt", self.attempt)
-            _set(own, "stream", stream)
-            _set(own, "offset", offset)
-            records.append(self._record(own, kind))
-        return records
+            elif not (self._open and stream == "stdout" and self._grow(entry, records)):
+                # An entry without an id was made for this call and nobody else holds it yet:
+                # filling it in place is safe, and three times faster than a copy.
+                own = msgspec.structs.replace(entry) if entry.id else entry
+                _set(own, "id", f"{self.attempt}{stream[3]}{offset}.{k}")
+                _set(own, "attempt", self.attempt)
+                _set(own, "stream", stream)
+                _set(own, "offset", offset)
+                records.append(self._record(own, kind))
 
     def _record(self, entry: Entry, kind: type) -> Record:
         if kind is ToolCall:
@@ -157,17 +164,15 @@ class TranscriptBuilder:
         self._seq += 1
         return EntryRecord(entry=entry)
 
-    def _grow(self, entry: Entry) -> AppendRecord | None:
+    def _grow(self, entry: Entry, records: list[Record]) -> bool:
         """Add a delta to the text that is open for its kind and sub-agent; close other texts."""
-        if not self._open:
-            return None
-        kind = type(entry)
-        key = (kind, entry.parent_tool_use_id)
+        key = (type(entry), entry.parent_tool_use_id)
         if isinstance(entry, Assistant | Thinking) and entry.delta and key in self._open:
-            return AppendRecord(id=self._open[key], text=entry.text)
+            records.append(AppendRecord(id=self._open[key], text=entry.text))
+            return True
         for other in (Assistant, Thinking):
             self._open.pop((other, entry.parent_tool_use_id), None)
-        return None
+        return False
 
     def _call(self, call: ToolCall) -> ReplaceRecord | None:
         """Remember an open call; a second state of the same plan replaces the first."""
