@@ -10,9 +10,17 @@ from typing import Any
 
 import click
 
+from binderclip import __version__
+
 _COMMANDS = {
+    "up": "Start the server and its web page on 127.0.0.1:3210.",
     "run": "Run an agent now, show it live, keep everything it printed.",
     "watch": "Show a run that is going on, or one that is over, from the beginning.",
+    "runs": "List runs; show, log, transcript, cancel one.",
+    "sessions": "List the sessions that --continue resumes, or reset one.",
+    "adapters": "List the agent runtimes that can be run, or show one.",
+    "doctor": "Test whether agents can run here, and say what is missing.",
+    "replay": "Parse saved output offline and show what it becomes.",
 }
 _USAGE_CODES = frozenset({"bad_config", "unknown_adapter", "not_found"})
 
@@ -60,7 +68,7 @@ def _told(problem: Exception) -> int:
 
 
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="binderclip", prog_name="binderclip")
+@click.version_option(__version__, prog_name="binderclip")
 def main() -> None:
     """Run any AI agent runtime through an adapter, keep every byte, see what it did.
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from binderclip.cli import cards
 from binderclip.cli.layout import Colour, Look, wrapped
 from binderclip.cli.safe import safe, safe_line
-from binderclip.cli.words import counted, duration, homely, money, tokens
-from binderclip.contract.run import ExecutionResult, RunState
+from binderclip.cli.words import between, counted, duration, homely, money, tokens
+from binderclip.contract.ids import short
+from binderclip.contract.run import ExecutionResult, RunOrder, RunState
+from binderclip.store.runfile import RunOutcome
 
 STATES: dict[RunState, tuple[str, Colour]] = {
     "queued": ("queued", "dim"),
@@ -33,6 +36,22 @@ class Ending:
     log: str | None = None
     unknown: int = 0
     run: str = ""
+
+
+def ending_of(order: RunOrder, outcome: RunOutcome, attempt: Path | None) -> Ending:
+    """How a run ended, from what its files keep."""
+    return Ending(
+        state=outcome.state,
+        result=outcome.result,
+        seconds=between(order.created_at, outcome.ended_at),
+        log=str(attempt / "stdout.log") if attempt else None,
+        run=short(order.id),
+    )
+
+
+def exit_code(state: RunState) -> int:
+    """0 ok, 124 timed out, 1 any other end; 130 is for whoever was interrupted."""
+    return {"succeeded": 0, "timed_out": 124}.get(state, 1)
 
 
 def closing(ending: Ending, look: Look) -> str:

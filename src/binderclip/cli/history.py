@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from binderclip.contract.errors import BinderclipError, RunNotFound
-from binderclip.contract.run import RunOrder, RunState, RunView
-from binderclip.contract.session import ResumeDecision, StoredSession
-from binderclip.contract.wire import iso_time
+from binderclip.contract.run import RunState, RunView
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.driver import is_driven
 from binderclip.runs.recover import finish_all
-from binderclip.runs.wake import local_task_key
-from binderclip.sdk.adapter import Adapter
-from binderclip.sdk.resume import decide
 from binderclip.store.home import Home
-from binderclip.store.runfile import RunOutcome, read_order, read_outcome
+from binderclip.store.runfile import read_order, read_outcome
 from binderclip.supervisor.launch import read_meta
 
 
@@ -102,37 +96,3 @@ def last_attempt(home: Home, run_id: str) -> Path | None:
     """The directory of the run's newest attempt."""
     numbers = home.attempts(run_id)
     return home.attempt_dir(run_id, numbers[-1]) if numbers else None
-
-
-def last_session(home: Home, adapter: Adapter, cwd: str) -> ResumeDecision:
-    """What `--continue` resumes: the last session of this adapter in this directory (S1)."""
-    key = local_task_key(cwd)
-    stored = next(_sessions(home, adapter, key), None)
-    return decide(stored, cwd=cwd, now=iso_time(time.time()), management=adapter.session_management)
-
-
-def _sessions(home: Home, adapter: Adapter, key: str) -> Iterator[StoredSession]:
-    for run_id in home.run_ids():
-        order = read_order(home, run_id)
-        if order.adapter_type != adapter.type or order.task_key != key:
-            continue
-        outcome = read_outcome(home, run_id)
-        stored = _stored(order, outcome) if outcome else None
-        if stored is not None:
-            yield stored
-
-
-def _stored(order: RunOrder, outcome: RunOutcome) -> StoredSession | None:
-    result = outcome.result
-    if result is None or not result.session_params:
-        return None
-    return StoredSession(
-        agent_id=order.agent.id,
-        adapter_type=order.adapter_type,
-        task_key=order.task_key or "",
-        params=result.session_params,
-        display_id=result.session_display_id,
-        cwd=order.cwd,
-        last_run_id=order.id,
-        updated_at=outcome.ended_at,
-    )

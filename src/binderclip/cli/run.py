@@ -9,14 +9,13 @@ from typing import Any
 
 import click
 
-from binderclip.cli.ending import Ending
+from binderclip.cli.ending import ending_of, exit_code
 from binderclip.cli.interrupt import interruptible
 from binderclip.cli.show import Show, heading, show_for
 from binderclip.cli.terminal import Terminal
-from binderclip.cli.words import between, homely
+from binderclip.cli.words import homely
 from binderclip.contract.errors import BadWorkingDirectory
 from binderclip.contract.ids import short
-from binderclip.contract.run import RunState
 from binderclip.contract.session import ResumeDecision
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs import lifecycle
@@ -27,7 +26,6 @@ from binderclip.sdk.config import config_from_assignments
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome
 
-_EXIT_CODES: dict[RunState, int] = {"succeeded": 0, "timed_out": 124}
 INTERRUPTED = 130
 
 
@@ -129,7 +127,7 @@ def _drive(
 
 
 def _session(home: Home, adapter: Adapter, cwd: str) -> ResumeDecision:
-    from binderclip.cli.history import last_session
+    from binderclip.cli.sessions import last_session
 
     return last_session(home, adapter, cwd)
 
@@ -141,7 +139,7 @@ def _detach(drive: Drive, as_json: bool) -> None:
     outcome = lifecycle.detach(drive)
     if outcome is not None:
         _end(drive, show, outcome)
-        sys.exit(_EXIT_CODES.get(outcome.state, 1))
+        sys.exit(exit_code(outcome.state))
     if as_json:
         terminal.write(f'{{"type":"status","runId":"{drive.run_id}","status":"running"}}\n')
     else:
@@ -164,16 +162,9 @@ def _show(drive: Drive, *, as_json: bool, debug: bool) -> int:
     _end(drive, show, outcome)
     if interrupts.count and outcome.state == "cancelled":
         return INTERRUPTED
-    return _EXIT_CODES.get(outcome.state, 1)
+    return exit_code(outcome.state)
 
 
 def _end(drive: Drive, show: Show, outcome: RunOutcome) -> None:
-    log = show.attempts[-1] / "stdout.log" if show.attempts else None
-    ending = Ending(
-        state=outcome.state,
-        result=outcome.result,
-        seconds=between(drive.order.created_at, outcome.ended_at),
-        log=str(log) if log else None,
-        run=short(drive.run_id),
-    )
-    show.end(ending, outcome.coverage)
+    attempt = show.attempts[-1] if show.attempts else None
+    show.end(ending_of(drive.order, outcome, attempt), outcome.coverage)

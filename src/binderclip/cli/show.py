@@ -53,11 +53,11 @@ class Show(Listener):
 class TextShow(Show):
     """For people: blocks, cards, and a status line while it is quiet."""
 
-    def __init__(self, run_id: str, terminal: Terminal, *, debug: bool = False) -> None:
+    def __init__(
+        self, run_id: str, terminal: Terminal, *, debug: bool = False, full: bool = False
+    ) -> None:
         super().__init__(run_id, terminal)
-        self.look = Look(
-            colour=terminal.colour, width=terminal.width, debug=debug, run=short(run_id)
-        )
+        self.look = Look(terminal.colour, terminal.width, debug, full, short(run_id))
         self.renderer = Renderer(self.look)
         self._began = self._heard = time.time()
         self._word = "starting"

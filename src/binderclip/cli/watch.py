@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import click
 
-from binderclip.cli.ending import Ending
+from binderclip.cli.ending import ending_of, exit_code
 from binderclip.cli.history import find, last_attempt
 from binderclip.cli.show import TextShow, heading, show_for
 from binderclip.cli.terminal import Terminal
-from binderclip.cli.words import between, homely, moment
+from binderclip.cli.words import homely, moment
 from binderclip.contract.ids import short
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs import follow
 from binderclip.store.home import Home
 from binderclip.store.runfile import read_order
-
-EXIT_CODES = {"succeeded": 0, "timed_out": 124}
 
 
 @click.command("watch")
@@ -42,13 +40,5 @@ def command(ctx: click.Context, run: str | None, debug: bool, as_json: bool) -> 
     except KeyboardInterrupt:
         click.echo(f"\nStopped watching; the run goes on: binderclip watch {short(run_id)}")
         ctx.exit(130)
-    log = last_attempt(home, run_id)
-    ending = Ending(
-        state=outcome.state,
-        result=outcome.result,
-        seconds=between(order.created_at, outcome.ended_at),
-        log=str(log / "stdout.log") if log else None,
-        run=short(run_id),
-    )
-    show.end(ending, outcome.coverage)
-    ctx.exit(EXIT_CODES.get(outcome.state, 1))
+    show.end(ending_of(order, outcome, last_attempt(home, run_id)), outcome.coverage)
+    ctx.exit(exit_code(outcome.state))
