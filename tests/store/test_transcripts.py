@@ -199,12 +199,13 @@ def test_nothing_that_a_parser_makes_can_stop_the_writer(path: Path) -> None:
     deep: Any = "end"
     for _ in range(5000):
         deep = [deep]
-    call = ToolCall(ts=TS, name="x", input={"\udc80": deep})
+    call = ToolCall(ts=TS, name="x", input={"\udc80": deep, (1, 2): object})
     write(path, said("a\ud83d"), said("fine"), EntryRecord(entry=call))
     first, second, third = read_transcript(path)
     assert (first, second) == (said("a?"), said("fine"))
     assert isinstance(third, EntryRecord) and isinstance(third.entry, ToolCall)
-    assert "nested too deeply" in str(third.entry.input)
+    assert "nested too deeply" in str(third.entry.input["?"])
+    assert third.entry.input["(1, 2)"] == "<class 'object'>"
 
 
 def test_a_batch_that_does_not_fit_leaves_no_half_line(path: Path) -> None:

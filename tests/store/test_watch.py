@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,11 +149,23 @@ def test_many_watches_share_one_descriptor(tmp_path: Path) -> None:
         watch.close()
 
 
+FORKS = """
+import os, sys
+from pathlib import Path
+from binderclip.store.watch import shared
+
+folder = Path(sys.argv[1])
+parents = shared().watch(folder)
+child = os.fork()
+with shared().watch(folder) as watch:
+    (folder / str(child)).write_text("")
+    heard = watch.wait(20) and (child == 0 or parents.wait(20))
+if child == 0:
+    os._exit(0 if heard else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or not heard)
+"""
+
+
 def test_a_forked_child_gets_a_watcher_of_its_own(tmp_path: Path) -> None:
-    shared()
-    pid = os.fork()
-    if pid == 0:
-        with shared().watch(tmp_path) as watch:
-            append(tmp_path / "file")
-            os._exit(0 if watch.wait(LONG) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    command = [sys.executable, "-W", "ignore", "-c", FORKS, str(tmp_path)]
+    assert subprocess.run(command, check=False).returncode == 0

@@ -15,9 +15,9 @@ from binderclip.supervisor.documents import write_all
 T = TypeVar("T")
 
 _DEEPEST = 200
-_encoder = msgspec.json.Encoder()
-# Lone surrogates and endless nesting are legal JSON but cannot be encoded as they are.
-_UNENCODABLE = (UnicodeEncodeError, RecursionError)
+_encoder = msgspec.json.Encoder(enc_hook=repr)
+# Lone surrogates and endless nesting are legal JSON; a parser in Python may make odd keys.
+_UNENCODABLE = (UnicodeEncodeError, RecursionError, TypeError)
 
 
 def encode(value: Any) -> bytes:
@@ -74,7 +74,7 @@ def _encodable(value: Any, depth: int) -> Any:
     if isinstance(value, msgspec.Struct):
         return _encodable_struct(value, depth)
     if isinstance(value, dict):
-        return {_encodable(key, depth): _encodable(item, depth + 1) for key, item in value.items()}
+        return {_encodable(str(key), depth): _encodable(value[key], depth + 1) for key in value}
     if isinstance(value, list | tuple):
         return [_encodable(item, depth + 1) for item in value]
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import TypeAlias
 
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.run import StateChange
@@ -13,44 +14,58 @@ from binderclip.store.runs import RunStore
 from binderclip.supervisor.launch import read_exit, read_meta
 
 _log = logging.getLogger(__name__)
+_Report: TypeAlias = Callable[[str, Exception], None]
+# A document may be no JSON, another shape, or unreadable.
+_DAMAGE = (BinderclipError, OSError, ValueError, LookupError, TypeError, AttributeError)
 
 
 def _warn(run_id: str, problem: Exception) -> None:
-    _log.warning("run %s is left out of the database: %s", run_id, problem)
+    _log.warning("the files of run %s: %s", run_id, problem)
 
 
-def rebuild(home: Home, store: RunStore, report: Callable[[str, Exception], None] = _warn) -> int:
+def rebuild(home: Home, store: RunStore, report: _Report = _warn) -> int:
     """Add what the run directories tell and the database lacks; the number of runs taken in.
 
-    A directory that cannot be read is reported and left out. Doing it again changes nothing.
+    What cannot be read is reported: a run without a readable order or outcome is left out, an
+    attempt is left out of its run. Doing it again changes nothing.
     """
     taken = 0
     endings: list[tuple[str, str]] = []
     for run_id in reversed(list(home.run_ids())):
         try:
-            endings.extend(_take_in(home, store, run_id))
+            endings.extend(_take_in(home, store, run_id, report))
             taken += 1
-        except (BinderclipError, OSError, ValueError, KeyError, TypeError) as problem:
+        except _DAMAGE as problem:
             report(run_id, problem)
     # A session is what the run that ended last left of it, not the one that began last.
     for _, run_id in sorted(endings):
-        outcome = read_outcome(home, run_id)
-        if outcome is not None:
-            store.finish(run_id, outcome)
+        try:
+            _finish(home, store, run_id)
+        except _DAMAGE as problem:
+            report(run_id, problem)
     return taken
 
 
-def _take_in(home: Home, store: RunStore, run_id: str) -> list[tuple[str, str]]:
+def _take_in(home: Home, store: RunStore, run_id: str, report: _Report) -> list[tuple[str, str]]:
     """Make the rows of a run and its attempts; when and which run ended, if it did."""
     order = read_order(home, run_id)
     outcome = read_outcome(home, run_id)
     store.create(order)
     for attempt in home.attempts(run_id):
-        _take_attempt(home, store, run_id, attempt)
+        try:
+            _take_attempt(home, store, run_id, attempt)
+        except _DAMAGE as problem:
+            report(run_id, problem)
     if outcome is None:
         _show_as_running(store, run_id)
         return []
     return [(outcome.ended_at, run_id)]
+
+
+def _finish(home: Home, store: RunStore, run_id: str) -> None:
+    outcome = read_outcome(home, run_id)
+    if outcome is not None:
+        store.finish(run_id, outcome)
 
 
 def _take_attempt(home: Home, store: RunStore, run_id: str, attempt: int) -> None:

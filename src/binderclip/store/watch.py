@@ -43,10 +43,11 @@ class Watch:
         """True at once if something changed since the last wait, else as soon as it does."""
         if self._seen is not None:
             return self._look_until(time.monotonic() + timeout)
-        changed = self._changed.wait(timeout)
+        if not self._changed.wait(timeout):
+            return False
         # Cleared before the caller reads: a change while it reads ends its next wait.
         self._changed.clear()
-        return changed
+        return True
 
     def notice(self) -> None:
         """End the wait, or the next one."""
