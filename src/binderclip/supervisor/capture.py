@@ -121,20 +121,20 @@ class FileCapture:
         return os.pread(self._read_fd, _READ, self.seen)
 
     def _mend(self) -> None:
-        at = self.seen
-        intact = min(self.size, at)
-        # From here on the child's appends land behind `at`.
-        if intact < at:
-            _write_at(self._write_fd, b"\n", at - 1)
-        for start in range(0, at, _READ):
-            late = os.pread(self._read_fd, max(0, min(_READ, intact - start)), start)
+        self.truncated.append({"stream": STREAMS[self.letter], "at": self.seen})
+        size = self.size
+        blank = max(size, self.seen)
+        # From here on the child's appends land behind every offset that was ever told.
+        if size < blank:
+            _write_at(self._write_fd, b"\n", blank - 1)
+        for start in range(0, blank, _READ):
+            late = os.pread(self._read_fd, max(0, min(_READ, size - start)), start)
             write_all(self.child_fd, late)
-            _write_at(self._write_fd, b"\n" * min(_READ, at - start), start)
+            _write_at(self._write_fd, b"\n" * min(_READ, blank - start), start)
         self.masker.restart(b"\n")
-        self._emitted = b"\n" * min(_GUARD, at)
-        self._told = at
-        self._index.note(self.letter, at)
-        self.truncated.append({"stream": STREAMS[self.letter], "at": at})
+        self._emitted = b"\n" * min(_GUARD, blank)
+        self._told = self.seen = blank
+        self._index.note(self.letter, blank)
 
 
 class PipeCapture:

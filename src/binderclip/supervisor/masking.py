@@ -96,6 +96,7 @@ class Masker:
         for needle in needles:
             self._by_prefix.setdefault(needle[:_SHORTEST_PREFIX], []).append(needle)
         self._before = b""
+        self._mid_mask = False
 
     def feed(self, data: bytes, final: bool = False) -> Release:
         """Add `data`; release what can no longer become part of a needle, all of it if `final`."""
@@ -105,6 +106,8 @@ class Masker:
         base = len(self._before)
         end = len(buffer) if final else len(buffer) - min(self._hold(buffer), len(buffer) - base)
         ranges = self._masked_ranges(buffer, base, end)
+        if end > base:
+            self._mid_mask = bool(ranges) and ranges[-1][1] == end - base
         self.held = buffer[end:]
         self._before = buffer[max(0, end - self._longest - _LOOK_BEHIND) : end]
         return Release(_starred(buffer[base:end], ranges), ranges)
@@ -113,6 +116,7 @@ class Masker:
         """Forget the stream so far; `before` is what precedes the next byte."""
         self.held = b""
         self._before = before
+        self._mid_mask = False
 
     def _hold(self, buffer: bytes) -> int:
         tail = buffer[-(self._longest - 1) :]
@@ -133,7 +137,12 @@ class Masker:
                 self.masked += 1
             if stop <= end and _odd_backslashes(buffer, stop):
                 stop -= 1
-            start = _after_escape(buffer, max(start, base))
+            if start >= base:
+                start = _after_escape(buffer, start)
+            elif self._mid_mask:
+                start = base
+            else:
+                start = _after_escape(buffer, _at_character(buffer, base))
             stop = min(stop, end)
             if start < stop:
                 ranges.append((start - base, stop - base))
@@ -176,6 +185,13 @@ def _starred(data: bytes, ranges: list[tuple[int, int]]) -> bytes:
 def _odd_backslashes(buffer: bytes, stop: int) -> bool:
     before = buffer[:stop] if stop < _LOOK_BEHIND else buffer[stop - _LOOK_BEHIND : stop]
     return (len(before) - len(before.rstrip(b"\\"))) % 2 == 1
+
+
+def _at_character(buffer: bytes, start: int) -> int:
+    """`start`, or where the next character begins if one of UTF-8 was cut there."""
+    while start < len(buffer) and buffer[start] & 0xC0 == 0x80:
+        start += 1
+    return start
 
 
 def _after_escape(buffer: bytes, start: int) -> int:

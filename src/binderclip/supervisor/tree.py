@@ -92,6 +92,7 @@ class Tree:
                     processes.send(process.pid, process.start, signal.SIGKILL)
                 select.select([], [], [], _ROUND_SEC)
             left = self._rest()
+        self.reap()
         return left
 
     def _kill_at_once(self) -> None:

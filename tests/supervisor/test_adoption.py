@@ -1,0 +1,302 @@
+"""A supervisor dies; another one takes over, and nothing is lost or done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+
+from binderclip.supervisor import processes
+from binderclip.supervisor.launch import (
+    Cancel,
+    Capture,
+    LaunchRefused,
+    Limits,
+    attempt_state,
+    declare_dead,
+    read_exit,
+    request_cancel,
+)
+from tests.supervisor.attempts import (
+    BOTH_FILE,
+    BOTH_PIPE,
+    Attempt,
+    eventually,
+    python,
+    wait_for_end_of,
+)
+
+BOTH_WAYS = pytest.mark.parametrize("capture", [BOTH_FILE, BOTH_PIPE], ids=["file", "pipe"])
+COUNT = (
+    "import os, sys, time\n"
+    "for n in range(int(sys.argv[1])):\n"
+    "    os.write(1, b'line %06d\\n' % n)\n"
+    "    time.sleep(0.002)\n"
+)
+
+
+def count(lines: int) -> list[str]:
+    return [*python(COUNT), str(lines)]
+
+
+def counted(lines: int) -> bytes:
+    return b"".join(b"line %06d\n" % n for n in range(lines))
+
+
+@BOTH_WAYS
+def test_a_living_child_is_adopted_and_notices_nothing(attempt: Attempt, capture: Capture) -> None:
+    """D1: index and capture go on; the exit status cannot be had."""
+    first = attempt.start(count(500), capture=capture)
+    attempt.wait_until_visible(b"line 000010\n")
+    attempt.kill_supervisor()
+    assert attempt_state(attempt.dir) == "unattended"
+    second = attempt.adopt()
+    assert second.child_pid == first.child_pid and second.started_at == first.started_at
+    assert attempt.meta()["supervisor"]["pid"] == second.supervisor_pid
+    end = attempt.end()
+    assert (end.reason, end.exit_code, end.signal, end.adopted) == ("exited", None, None, True)
+    assert attempt.visible() == attempt.stdout == counted(500)
+    ends = [end for _, _, end in attempt.index()]
+    assert ends == sorted(set(ends))
+
+
+@BOTH_WAYS
+def test_output_of_a_child_that_ended_unattended_is_kept(
+    attempt: Attempt, capture: Capture
+) -> None:
+    """D1: the driver holds the FIFO open, so what sits in it waits for the adopter."""
+    launched = attempt.start(count(300), capture=capture)
+    attempt.wait_until_visible(b"line 000010\n")
+    attempt.kill_supervisor()
+    assert launched.child_pid is not None
+    wait_for_end_of(launched.child_pid)
+    assert attempt.adopt().child_pid is None
+    end = attempt.end()
+    assert (end.reason, end.exit_code, end.adopted) == ("exited", None, True)
+    assert attempt.visible() == attempt.stdout == counted(300)
+    assert not attempt.path("stdout.fifo").exists()
+
+
+@BOTH_WAYS
+def test_secrets_printed_while_nobody_watched_are_masked(
+    attempt: Attempt, capture: Capture
+) -> None:
+    """D8: the adopter finds the values in the living child and masks from the last record on."""
+    code = (
+        "import os, time\n"
+        "os.write(1, b'ready\\n')\n"
+        "while not os.path.exists(os.environ['GO']): time.sleep(0.01)\n"
+        "os.write(1, os.environ['TOKEN'].encode() + b' and a given-value\\n')\n"
+        "os.write(1, b'done\\n')\n"
+        "time.sleep(60)\n"
+    )
+    go = attempt.path("go")
+    env = {"TOKEN": "value-that-nobody-sees", "GO": str(go)}
+    attempt.start(python(code), capture=capture, env=env, secret_env=["TOKEN"])
+    attempt.wait_until_visible(b"ready\n")
+    attempt.kill_supervisor()
+    go.touch()
+    if capture is BOTH_FILE:
+        eventually(lambda: b"done" in attempt.stdout, "unattended output")
+    attempt.adopt(secrets=["given-value"])
+    attempt.wait_until_visible(b"done\n")
+    assert attempt.visible() == b"ready\n" + b"*" * 22 + b" and a " + b"*" * 11 + b"\ndone\n"
+    assert b"nobody-sees" not in attempt.stdout
+
+
+def test_limits_count_from_the_first_start(attempt: Attempt) -> None:
+    """D1: the wall clock is that of the attempt, not of the adopter."""
+    limits = Limits(3, 0, 5, 0, 0)
+    attempt.start(["sleep", "60"], limits=limits)
+    attempt.kill_supervisor()
+    meta = json.loads(attempt.path("meta.json").read_text())
+    meta["startedAt"] = re.sub(r"^\d{4}", "2001", meta["startedAt"])
+    attempt.path("meta.json").write_text(json.dumps(meta))
+    attempt.adopt()
+    end = attempt.end()
+    assert (end.reason, end.adopted) == ("timeout", True)
+    assert not attempt.living()
+
+
+def test_an_adopted_run_can_be_cancelled(attempt: Attempt) -> None:
+    """D1: cancel goes on."""
+    attempt.start(["sleep", "60"], capture=BOTH_PIPE)
+    attempt.kill_supervisor()
+    attempt.adopt()
+    request_cancel(attempt.dir, "ada", "enough")
+    end = attempt.end()
+    assert (end.reason, end.cancel) == ("cancelled", Cancel("ada", "enough"))
+    assert not attempt.living()
+
+
+def test_a_cancel_from_the_time_without_supervisor_is_obeyed(attempt: Attempt) -> None:
+    """D1: the wish is a file."""
+    attempt.start(["sleep", "60"])
+    attempt.kill_supervisor()
+    request_cancel(attempt.dir, "ada", "enough")
+    attempt.adopt()
+    assert attempt.end().reason == "cancelled"
+
+
+def test_leftovers_of_an_adopted_run_are_ended(attempt: Attempt) -> None:
+    """D1: later daemons are found by the run id in their environment or by the cgroup."""
+    code = (
+        "import os, time\n"
+        "os.write(1, b'ready\\n')\n"
+        "while not os.path.exists(os.environ['GO']): time.sleep(0.01)\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if os.fork() == 0: time.sleep(60)\n"
+        "    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    go = attempt.path("go")
+    attempt.start(python(code), env={"GO": str(go)})
+    attempt.wait_until_visible(b"ready\n")
+    attempt.kill_supervisor()
+    attempt.adopt()
+    go.touch()
+    end = attempt.end()
+    assert len(end.leftovers) == 1 and not end.killed
+    assert not attempt.living()
+
+
+def test_leftovers_of_a_child_that_is_gone_are_ended(attempt: Attempt) -> None:
+    """D1: also when the main child ended before the adoption."""
+    code = "import os, time\nif os.fork() == 0: os.setsid(); time.sleep(60)\ntime.sleep(60)\n"
+    launched = attempt.start(python(code))
+    eventually(lambda: len(attempt.living()) == 2, "the grandchild")
+    attempt.kill_supervisor()
+    assert launched.child_pid is not None
+    os.kill(launched.child_pid, signal.SIGKILL)
+    wait_for_end_of(launched.child_pid)
+    attempt.adopt()
+    end = attempt.end()
+    assert end.adopted and len(end.leftovers) == 1
+    assert not attempt.living()
+
+
+def test_an_attempt_that_never_began_is_declared_dead(attempt: Attempt) -> None:
+    """D1: whoever declares an attempt dead takes the lock first and says aborted."""
+    end = declare_dead(attempt.dir)
+    assert end is not None
+    assert (end.reason, end.exit_code, end.adopted) == ("aborted", None, True)
+    assert end.error is not None and "before the program was started" in end.error["message"]
+
+
+def test_an_attempt_whose_supervisor_died_before_the_spawn_is_aborted(attempt: Attempt) -> None:
+    """D1: nothing ever spawned and nothing alive."""
+    attempt.start(["true"])
+    attempt.end()
+    meta = attempt.meta()
+    del meta["child"], meta["startedAt"]
+    attempt.path("meta.json").write_text(json.dumps(meta))
+    attempt.path("exit.json").unlink()
+    end = declare_dead(attempt.dir)
+    assert end is not None and end.reason == "aborted"
+
+
+def test_a_child_that_was_not_yet_recorded_is_found_by_the_marker(attempt: Attempt) -> None:
+    """D1: the supervisor died between the spawn and its record of it."""
+    launched = attempt.start(["sleep", "60"])
+    attempt.kill_supervisor()
+    meta = attempt.meta()
+    del meta["child"], meta["startedAt"]
+    attempt.path("meta.json").write_text(json.dumps(meta))
+    assert attempt.adopt().child_pid == launched.child_pid
+    request_cancel(attempt.dir, "test", "over")
+    assert attempt.end().reason == "cancelled"
+
+
+def test_a_pid_that_belongs_to_somebody_else_is_left_alone(attempt: Attempt) -> None:
+    """D1: a process is its pid and its start time."""
+    attempt.start(["true"])
+    attempt.end()
+    meta = attempt.meta()
+    meta["child"]["pid"] = os.getpid()
+    attempt.path("meta.json").write_text(json.dumps(meta))
+    attempt.path("exit.json").unlink()
+    end = declare_dead(attempt.dir)
+    assert end is not None and end.reason == "exited"
+    assert processes.look(os.getpid()) is not None
+
+
+def test_an_attempt_of_an_earlier_boot_has_nobody_alive(attempt: Attempt) -> None:
+    """D1: start times mean nothing across boots."""
+    attempt.start(["sleep", "60"])
+    attempt.kill_supervisor()
+    meta = attempt.meta()
+    meta["bootId"] = "another boot"
+    meta["marker"] = ""
+    meta.pop("cgroup", None)
+    attempt.path("meta.json").write_text(json.dumps(meta))
+    assert attempt.adopt().child_pid is None
+    assert attempt.end().reason == "exited"
+
+
+def test_nobody_adopts_what_is_supervised_or_finished(attempt: Attempt) -> None:
+    """D1: the lock decides."""
+    attempt.start(["sleep", "60"])
+    with pytest.raises(LaunchRefused) as refusal:
+        Attempt.adopt(attempt)
+    assert refusal.value.reason == "locked"
+    assert declare_dead(attempt.dir) is None
+    request_cancel(attempt.dir, "test", "over")
+    end = attempt.end()
+    with pytest.raises(LaunchRefused) as refusal:
+        Attempt.adopt(attempt)
+    assert refusal.value.reason == "finished"
+    assert declare_dead(attempt.dir) == end
+
+
+def test_an_adopter_can_be_adopted(attempt: Attempt) -> None:
+    """D1: it is a supervisor like any other."""
+    attempt.start(count(600), capture=BOTH_PIPE)
+    attempt.wait_until_visible(b"line 000010\n")
+    for _ in range(3):
+        attempt.kill_supervisor()
+        attempt.adopt()
+    attempt.end()
+    assert attempt.stdout == counted(600)
+
+
+def test_truncation_while_unattended_is_noticed(attempt: Attempt) -> None:
+    """D1: the guard holds across supervisors."""
+    attempt.start(python("import time; print('some line', flush=True); time.sleep(60)"))
+    attempt.wait_until_visible(b"some line\n")
+    attempt.kill_supervisor()
+    os.truncate(attempt.path("stdout.log"), 3)
+    attempt.adopt()
+    request_cancel(attempt.dir, "test", "over")
+    end = attempt.end()
+    assert [(cut.stream, cut.at) for cut in end.truncated] == [("stdout", 10)]
+    assert end.stdout_bytes == len(attempt.stdout) >= 10
+
+
+def test_a_broken_meta_file_is_an_orderly_end(attempt: Attempt) -> None:
+    """D1: an unexpected failure is written down, and nobody waits for ever."""
+    attempt.path("meta.json").write_text("[]")
+    assert declare_dead(attempt.dir) is None
+    assert "is not a JSON object" in attempt.complaints()
+
+
+def test_killing_at_any_moment_leaves_an_attempt_that_can_be_finished(
+    new_attempt: Callable[..., Attempt],
+) -> None:
+    """D1: whatever the supervisor was doing, an adopter completes the record."""
+    for delay in (0.0, 0.001, 0.003, 0.01, 0.03):
+        attempt = new_attempt()
+        attempt.start(count(20), capture=BOTH_PIPE)
+        time.sleep(delay)
+        attempt.kill_supervisor()
+        if read_exit(attempt.dir) is None:
+            attempt.adopt()
+            attempt.end()
+        end = read_exit(attempt.dir)
+        assert end is not None and end.reason == "exited"
+        assert attempt.stdout == counted(20)
