@@ -169,7 +169,8 @@ def account(tmp_path: Path) -> Iterator[Account]:
     for process in account.started:
         if process.poll() is None:
             process.kill()
-        process.communicate()
+        if process.stdout and not process.stdout.closed:
+            process.communicate()
     for directory in account.home.glob("runs/*/*"):
         marker = f"PAPERCLIP_RUN_ID={directory.name}".encode()
         for pid in pids():
