@@ -18,13 +18,11 @@ from binderclip.sdk import (
     ExecutionRequest,
     ExecutionResult,
     Host,
-    Outcome,
     Plan,
-    ProcessEnd,
     RuntimeSession,
 )
-from binderclip.sdk.lines import LineSplitter
-from binderclip.sdk.transcript import TranscriptBuilder
+from binderclip.sdk.testing.conformance import Requirement, requirements
+from binderclip.sdk.testing.replay import replay
 
 ENV = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "OTHER_SECRET": "not for agents"}
 
@@ -39,21 +37,8 @@ def run(tmp_path: Path, script: str, **config: Any) -> tuple[list[Any], Executio
     done = subprocess.run(
         made.argv, env=made.env, cwd=made.cwd, input=made.stdin or b"", capture_output=True
     )
-    adapter = create_adapter()
-    builder = TranscriptBuilder(adapter.create_parser())
-    splitter = LineSplitter()
-    lines = [*splitter.push(done.stdout), *splitter.finish()]
-    records: list[Any] = [r for line in lines for r in builder.feed("stdout", line, "t")]
-    records += builder.finish(len(done.stdout))
-    end = ProcessEnd(exit_code=done.returncode)
-    outcome = Outcome(
-        request=_request(tmp_path, "", {}),
-        end=end,
-        parser=builder.parser,
-        stdout_tail=done.stdout.decode(),
-        stderr_tail=done.stderr.decode(),
-    )
-    return [record.entry for record in records], adapter.conclude(outcome)
+    seen = replay(create_adapter(), done.stdout, exit_code=done.returncode, stderr=done.stderr)
+    return [entry for entry in seen.entries if entry.stream == "stdout"], seen.result
 
 
 def _request(tmp_path: Path, prompt: str, config: dict[str, Any]) -> ExecutionRequest:
@@ -64,6 +49,11 @@ def _request(tmp_path: Path, prompt: str, config: dict[str, Any]) -> ExecutionRe
         config={"cwd": str(tmp_path), **config},
         context={"promptText": prompt} if prompt else {},
     )
+
+
+@pytest.mark.parametrize("requirement", requirements(create_adapter(), {"command": "cat"}), ids=str)
+def test_the_adapter_conforms(requirement: Requirement) -> None:
+    requirement()
 
 
 def test_the_prompt_is_read_from_stdin_by_default(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from binderclip.sdk import (
 
 TEXT_KEYS = ("delta", "text", "content", "message")
 FINAL_CHARACTERS = 1024 * 1024
+FIELDS_KEPT = 1000
 HELD_CHARACTERS = 16 * 1024 * 1024
 
 _HOST_FIELDS = ("id", "seq", "attempt", "stream", "offset", "truncated")
@@ -38,8 +39,9 @@ class HttpParser(GenericParser):
         super().__init__()
         self.last_object: Any = None
         """The last JSON object that came, for `resultPath`."""
-        self._framed = False
+        self._framed: bool | None = None
         self._event = ""
+        self._fields: list[str] | None = []
         self._held: list[str] = []
         self._held_size = 0
         self._deltas: list[str] = []
@@ -49,16 +51,18 @@ class HttpParser(GenericParser):
         if self._held:
             return self._hold(line, ts, closing=line.startswith(("}", "]")))
         name, colon, rest = line.partition(":")
-        if colon and (name in _SSE_FIELDS or (self._framed and not name)):
-            self._framed = True
-            return self._field(name, rest.removeprefix(" "), ts)
+        if self._framed is None:
+            # The first line decides: a later "id: 7" of a plain text is not framing.
+            self._framed = colon != "" and (name in _SSE_FIELDS or line.startswith(": "))
+        if self._framed and colon and (name in _SSE_FIELDS or not name):
+            return self._field(line, name, rest.removeprefix(" "), ts)
         if line.rstrip() in ("{", "["):
             return self._hold(line, ts, closing=False)
         value = _decoded(line)
         return self._object(value, ts) if isinstance(value, dict) else super().parse_line(line, ts)
 
     def finish(self, ts: str) -> Sequence[Entry]:
-        entries = self._released(ts)
+        entries = self._released(self._held + (self._fields or []), ts)
         super().finish(ts)
         if self._deltas:
             self._said = "".join(self._deltas)[-FINAL_CHARACTERS:]
@@ -71,21 +75,26 @@ class HttpParser(GenericParser):
         self._held_size += len(line)
         value = _decoded("\n".join(self._held)) if closing else None
         if value is None:
-            return self._released(ts) if self._held_size > HELD_CHARACTERS else ()
+            return self._released(self._held, ts) if self._held_size > HELD_CHARACTERS else ()
         text = "\n".join(self._held)
         self._held, self._held_size = [], 0
         known = self._object(value, ts) if isinstance(value, dict) else None
         return super().parse_line(text, ts) if known is None else known
 
-    def _released(self, ts: str) -> Sequence[Entry]:
-        lines, self._held, self._held_size = self._held, [], 0
+    def _released(self, lines: list[str], ts: str) -> Sequence[Entry]:
+        """Lines that turned out to be plain text."""
+        self._held, self._held_size = [], 0
         return [entry for line in lines for entry in super(HttpParser, self).parse_line(line, ts)]
 
-    def _field(self, name: str, value: str, ts: str) -> Sequence[Entry] | None:
+    def _field(self, line: str, name: str, value: str, ts: str) -> Sequence[Entry] | None:
         if name == "event":
             self._event = value
         if name != "data":
+            # Without any data it was a text after all, and is shown at the end.
+            if self._fields is not None and len(self._fields) < FIELDS_KEPT:
+                self._fields.append(line)
             return ()
+        self._fields = None
         event, self._event = self._event, ""
         if value == "[DONE]":
             self.facts.ended = "success"
@@ -107,7 +116,7 @@ class HttpParser(GenericParser):
         for key in TEXT_KEYS:
             text = value.get(key)
             if isinstance(text, str):
-                return self._assistant(text, ts, delta=self._framed or key == "delta")
+                return self._assistant(text, ts, delta=bool(self._framed) or key == "delta")
         status = value.get("status")
         return (System(ts=ts, text=f"status: {status}"),) if isinstance(status, str) else None
 

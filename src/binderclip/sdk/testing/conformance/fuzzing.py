@@ -17,7 +17,7 @@ from binderclip.sdk.testing.replay import Replay, replay
 MARK = "⌂junk"
 JUNK = (
     f"{MARK} plain words",
-    f'{{"type":"{MARK}","text":"an event of an unknown type"}}',
+    f'{{"type":"{MARK}","text":"{MARK} in an unknown type"}}',
     f'{{"type":"{MARK}", cut off in the mid',
     f'["{MARK}"]',
     f'"{MARK}"',
