@@ -26,7 +26,9 @@ _TELLING = (
     "prompt",
     "name",
 )
-_MARKS = {"completed": "☑", "done": "☑", "in_progress": "▸", "cancelled": "☒"}
+_DONE = "☑"
+_MARKS = {"completed": _DONE, "done": _DONE, "in_progress": "▸", "cancelled": "☒"}
+_ITEM_COLOURS: dict[str, tuple[Colour, ...]] = {_DONE: ("dim",), "▸": ("bold",)}
 _DIFF_COLOURS: dict[ChangeType, tuple[Colour, ...]] = {
     "add": ("green",),
     "remove": ("red",),
@@ -44,6 +46,9 @@ def label(call: ToolCall) -> str:
     """What a tool is asked to do, on one line; by its title, else by its input."""
     if call.title:
         return safe_line(call.title)
+    if call.tool_kind == "todo" and (items := _items(call.input)):
+        done = sum(_mark(item) == _DONE for item in items)
+        return f"{done} of {len(items)} done"
     return safe_line(_telling(call.input))
 
 
@@ -89,12 +94,15 @@ def plan(call: ToolCall, look: Look, indent: str) -> str:
     """A todo list with its boxes."""
     out = []
     for item in _items(call.input):
-        text, status = safe_line(str(item.get("text", ""))), str(item.get("status", ""))
-        mark = _MARKS.get(status, "☐")
-        colours: tuple[Colour, ...] = {"☑": ("dim",), "▸": ("bold",)}.get(mark, ("plain",))  # type: ignore[assignment]
+        text, mark = safe_line(str(item.get("text", ""))), _mark(item)
+        colours = _ITEM_COLOURS.get(mark, ("plain",))
         body = painted_lines(wrapped(text, look.width, indent + INDENT * 2), look, *colours)
         out.append(f"{indent}{INDENT}{mark} {body}\n")
     return "".join(out)
+
+
+def _mark(item: Mapping[str, Any]) -> str:
+    return _MARKS.get(str(item.get("status", "")), "☐")
 
 
 def _items(given: Any) -> list[Mapping[str, Any]]:

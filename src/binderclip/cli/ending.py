@@ -26,6 +26,9 @@ STATES: dict[RunState, tuple[str, Colour]] = {
 }
 
 
+_FIRM = "\u00a0"
+
+
 @dataclass(frozen=True)
 class Ending:
     """What the closing block tells."""
@@ -63,7 +66,8 @@ def closing(ending: Ending, look: Look) -> str:
         text = wrapped(safe(result.error_message), look.width, cards.INDENT)
         out += cards.INDENT + cards.painted_lines(text, look, colour) + "\n"
     for line in _pointers(ending):
-        out += cards.INDENT + look.paint(wrapped(line, look.width, cards.INDENT), "dim") + "\n"
+        # Not wrapped: a path that the terminal breaks by itself can still be copied whole.
+        out += cards.INDENT + look.paint(line, "dim") + "\n"
     return out
 
 
@@ -75,14 +79,11 @@ def _verdict(ending: Ending, look: Look) -> str:
     if code and code != word and ending.state == "failed":
         word += f": {code}"
     took = f" in {duration(ending.seconds)}" if ending.seconds is not None else ""
-    facts = " · ".join(_facts(result))
-    line = f"{word}{took}" + (f" · {facts}" if facts else "")
-    laid = wrapped(line, look.width, cards.INDENT)
     head = f"{word}{took}"
-    # The verdict itself is coloured; a narrow terminal may have broken it, then all of it is not.
-    if laid.startswith(head):
-        laid = look.paint(head, colour, "bold") + laid[len(head) :]
-    return f"{look.paint(mark, colour)} {laid}\n"
+    # A fact stays on one line: its spaces are no places to break while it is laid out.
+    facts = [fact.replace(" ", _FIRM) for fact in (head, *_facts(result))]
+    laid = wrapped(" · ".join(facts), look.width, cards.INDENT).replace(_FIRM, " ")
+    return f"{look.paint(mark, colour)} {look.paint(head, colour, 'bold')}{laid[len(head) :]}\n"
 
 
 def _facts(result: ExecutionResult | None) -> list[str]:
@@ -111,5 +112,5 @@ def _pointers(ending: Ending) -> list[str]:
     if ending.log:
         lines.append(f"log    {homely(ending.log)}")
     if ending.run:
-        lines.append(f"again  binderclip runs transcript {ending.run} --full")
+        lines.append(f"more   binderclip runs transcript {ending.run} --full")
     return lines

@@ -1,4 +1,4 @@
-"""Runs of this machine as their files tell them: finishing, finding and listing, no database."""
+"""Runs of this machine as their files tell them: finding, listing, finishing; no database."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 from binderclip.contract.errors import BinderclipError, RunNotFound
 from binderclip.contract.run import RunState, RunView
-from binderclip.plugins.registry import load_adapter
-from binderclip.runs.driver import is_driven
-from binderclip.runs.recover import finish_all
 from binderclip.store.home import Home
-from binderclip.store.runfile import read_order, read_outcome
+from binderclip.store.runfile import OUTCOME, read_order, read_outcome
+from binderclip.supervisor import locks
 from binderclip.supervisor.launch import read_meta
 
 
@@ -28,7 +26,22 @@ def find(home: Home, text: str | None) -> str:
 
 def finish_dead(home: Home, run_ids: list[str]) -> list[tuple[str, str]]:
     """Finish the records of runs whose driver and agent are gone; workspaces are not touched."""
-    return finish_all(home, run_ids, load_adapter)
+    unfinished = [run_id for run_id in run_ids if not _is_over(home, run_id)]
+    if all(_is_driven(home, run_id) for run_id in unfinished):
+        return []
+    # Only now: loading what drives runs takes longer than listing them.
+    from binderclip.plugins.registry import load_adapter
+    from binderclip.runs.recover import finish_all
+
+    return finish_all(home, unfinished, load_adapter)
+
+
+def _is_over(home: Home, run_id: str) -> bool:
+    return (home.run_dir(run_id) / OUTCOME).exists()
+
+
+def _is_driven(home: Home, run_id: str) -> bool:
+    return locks.held(str(home.run_dir(run_id) / "driver.lock"))
 
 
 def views(
@@ -89,7 +102,7 @@ def view(home: Home, run_id: str) -> RunView:
 
 
 def _live_state(home: Home, run_id: str, attempts: list[int]) -> RunState:
-    return "running" if attempts or not is_driven(home, run_id) else "starting"
+    return "running" if attempts or not _is_driven(home, run_id) else "starting"
 
 
 def last_attempt(home: Home, run_id: str) -> Path | None:

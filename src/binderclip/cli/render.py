@@ -150,10 +150,10 @@ class Renderer:
             return text + "\n"
         return cards.INDENT + wrapped(text, self.look.width, cards.INDENT) + "\n"
 
-    def _enter(self, block: Block) -> str:
+    def _enter(self, block: Block, *, tight: bool = False) -> str:
         """End the block before, with a blank line where either of the two is a card."""
         closing = self._close()
-        spaced = block != self._block or block in ("card", "thought")
+        spaced = not tight and (block != self._block or block in ("card", "thought"))
         between = self._started and spaced and bool({block, self._block} & _SPACIOUS)
         self._block = block
         self._started = True
@@ -248,7 +248,7 @@ class Renderer:
 
     def _init(self, entry: Init) -> str:
         self.model = safe_line(entry.model)
-        session = f"session {safe_line(entry.session_id)[-8:]}" if entry.session_id else ""
+        session = f"session {safe_line(entry.session_id)[:8]}" if entry.session_id else ""
         told = " · ".join(part for part in (self.model, session) if part)
         return self._paragraph("system", entry, told) if told else ""
 
@@ -266,14 +266,17 @@ class Renderer:
 
     def _call(self, entry: ToolCall) -> str:
         depth = self._depth(entry)
+        indent = self._indent(depth)
+        # Calls that are made at once stand together; their results come below.
+        waiting = self._block == "card" and self._last_call in self.running
         if entry.tool_use_id:
             self._depths[entry.tool_use_id] = depth
             self._calls[entry.tool_use_id] = entry
             self.running[entry.tool_use_id] = (safe_line(entry.name), entry.ts)
         self._last_call = entry.tool_use_id or ""
-        out = self._enter("card") + cards.header(entry, self.look, self._indent(depth))
+        out = self._enter("card", tight=waiting) + cards.header(entry, self.look, indent)
         if entry.tool_kind == "todo":
-            out += cards.plan(entry, self.look, self._indent(depth))
+            out += cards.plan(entry, self.look, indent)
         return out
 
     def _result(self, entry: ToolResult) -> str:

@@ -1,4 +1,7 @@
-"""`binderclip runs`: the runs of this machine, and everything that is kept of one."""
+"""`binderclip runs`: the runs of this machine, and everything that is kept of one.
+
+The list is what people ask for most: it imports neither adapters nor parsers nor a database.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,22 @@ import click
 
 from binderclip.cli import history
 from binderclip.cli.ending import STATES
-from binderclip.cli.interrupt import user_name
 from binderclip.cli.layout import Colour
 from binderclip.cli.listing import print_json, print_table
-from binderclip.cli.reading import print_log, print_run, print_transcript
 from binderclip.cli.safe import safe_line
-from binderclip.cli.words import age, between, brief_count, counted, duration, moment, money
+from binderclip.cli.words import (
+    age,
+    all_tokens,
+    between,
+    brief_count,
+    counted,
+    duration,
+    moment,
+    money,
+)
 from binderclip.contract.ids import short
 from binderclip.contract.run import TERMINAL_STATES, RunState, RunView
 from binderclip.contract.wire import iso_time
-from binderclip.runs.execute import cancel
-from binderclip.sdk.usage import total_tokens
 from binderclip.store.home import Home
 
 _HEAD = ("RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "PROMPT")
@@ -82,14 +90,13 @@ def _row(view: RunView, now: float) -> tuple[str, ...]:
     created = moment(view.created_at)
     end = view.ended_at if view.status in TERMINAL_STATES else iso_time(now)
     took = between(view.created_at, end)
-    tokens = total_tokens(view.usage) if view.usage else None
     return (
         short(view.id),
         STATES[view.status][0],
         safe_line(view.adapter_type),
         age(now - created) if created else "",
         duration(took) if took is not None else "",
-        brief_count(tokens) or "–",
+        brief_count(all_tokens(view.usage)) or "–",
         money(view.cost_usd) if view.cost_usd is not None else "–",
         safe_line(view.prompt or view.error_message or view.summary or ""),
     )
@@ -105,6 +112,8 @@ def _found(run: str | None) -> tuple[Home, str]:
 @click.option("--json", "as_json", is_flag=True, help="Print the record and its history as JSON.")
 def show_command(run: str | None, as_json: bool) -> None:
     """Show everything that is known about a run, and its history."""
+    from binderclip.cli.reading import print_run
+
     home, run_id = _found(run)
     history.finish_dead(home, [run_id])
     print_run(home, run_id, as_json=as_json)
@@ -123,6 +132,8 @@ def show_command(run: str | None, as_json: bool) -> None:
 @click.option("--follow", "-f", is_flag=True, help="Stay until the run is over.")
 def log_command(run: str | None, stream: Any, attempt: int | None, follow: bool) -> None:
     """Print the bytes that the agent wrote; on a terminal, without what could steer it."""
+    from binderclip.cli.reading import print_log
+
     home, run_id = _found(run)
     print_log(home, run_id, stream, attempt, follow=follow)
 
@@ -134,6 +145,8 @@ def log_command(run: str | None, stream: Any, attempt: int | None, follow: bool)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines instead of text.")
 def transcript_command(run: str | None, full: bool, debug: bool, as_json: bool) -> None:
     """Print what the agent did, as `watch` shows it."""
+    from binderclip.cli.reading import print_transcript
+
     home, run_id = _found(run)
     history.finish_dead(home, [run_id])
     print_transcript(home, run_id, full=full, debug=debug, as_json=as_json)
@@ -163,6 +176,9 @@ def _left_out(run_id: str, problem: Exception) -> None:
 @click.option("--reason", default="cancelled from the command line", help="Kept with the run.")
 def cancel_command(run: str, kill: bool, reason: str) -> None:
     """Ask the agent to end; it is killed when its grace is over."""
+    from binderclip.cli.interrupt import user_name
+    from binderclip.runs.execute import cancel
+
     home, run_id = _found(run)
     view = history.view(home, run_id)
     if view.status in TERMINAL_STATES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from binderclip.cli.ending import Ending, closing
 from binderclip.cli.layout import Look
 from binderclip.cli.render import Renderer
 from binderclip.cli.safe import safe_json, safe_line
-from binderclip.cli.terminal import Terminal, Ticker
+from binderclip.cli.terminal import QUIET_SECONDS, Terminal, Ticker
 from binderclip.cli.words import duration, moment
 from binderclip.contract.entry import Coverage, Record
 from binderclip.contract.ids import short
@@ -61,6 +62,8 @@ class TextShow(Show):
         self.renderer = Renderer(self.look)
         self._began = self._heard = time.time()
         self._word = "starting"
+        # The status line's thread and Ctrl-C draw as well as the driver.
+        self._drawing = threading.RLock()
         self._ticker = Ticker(terminal, self._waiting_for)
 
     def __enter__(self) -> TextShow:
@@ -82,11 +85,13 @@ class TextShow(Show):
 
     def records(self, records: Sequence[Record]) -> None:
         self._heard = time.time()
-        self.look.width = self.terminal.width
-        self.terminal.write(self.renderer.render(records), self.renderer.column)
+        with self._drawing:
+            self.look.width = self.terminal.width
+            self.terminal.write(self.renderer.render(records), self.renderer.column)
 
     def notice(self, text: str) -> None:
-        self.terminal.write(self.renderer.notice(text))
+        with self._drawing:
+            self.terminal.write(self.renderer.notice(text))
 
     def end(self, ending: Ending, coverage: Coverage | None) -> None:
         unknown = 0 if self.look.debug else (coverage.unknown if coverage else 0)
@@ -99,8 +104,10 @@ class TextShow(Show):
     def _waiting_for(self) -> str:
         """What the status line says: the tool that runs, or who is silent, and for how long."""
         now = time.time()
-        # The main thread draws at the same time; a copy cannot change under the reader.
-        running = list(self.renderer.running.values())
+        with self._drawing:
+            if now - self._heard > QUIET_SECONDS:
+                self.terminal.write(self.renderer.pause(), self.renderer.column)
+            running = list(self.renderer.running.values())
         elapsed = duration(now - self._began)
         if self._word not in ("starting", "running"):
             return f"{self._word} · {elapsed}"

@@ -67,6 +67,20 @@ def tokens(usage: Usage | None) -> str:
     return " ".join(parts)
 
 
+def all_tokens(usage: Usage | None) -> int | None:
+    """The sum of all buckets that are known; None if none is."""
+    if usage is None:
+        return None
+    buckets = (
+        usage.input_tokens,
+        usage.cached_input_tokens,
+        usage.cache_write_tokens,
+        usage.output_tokens,
+    )
+    known = [count for count in buckets if count is not None]
+    return sum(known) if known else None
+
+
 def brief_count(number: int | None) -> str:
     """`940`, `12.3k`, `4.1M`, for columns."""
     if number is None:
