@@ -135,6 +135,7 @@ class LineReader:
         self._pending: deque[IndexRecord] = deque()
         self._ahead: dict[Stream, memoryview] = dict.fromkeys(STREAMS, memoryview(b""))
         self._reach: dict[Stream, int] = {"stdout": 0, "stderr": 0}
+        self._last_us = 0
         self._millisecond = -1
         self._ts = ""
 
@@ -142,20 +143,21 @@ class LineReader:
         """The lines that new records complete, in the order of the records; exhaust it."""
         while self._fill():
             while self._pending:
-                record = self._pending.popleft()
-                ts = self._time(record.at_us)
-                stream = record.stream
+                self._last_us, stream, end = self._pending.popleft()
                 push = self._splitters[stream].push
-                for piece in self._pieces(stream, record.end):
-                    for line in push(piece):
-                        yield stream, line, ts
+                for piece in self._pieces(stream, end):
+                    lines = push(piece)
+                    if lines:
+                        ts = self._time()
+                        for line in lines:
+                            yield stream, line, ts
 
     def finish(self) -> Iterator[tuple[Stream, Line, str]]:
         """After the attempt's end: what is left, and last lines that have no newline."""
         yield from self.poll()
         for stream in STREAMS:
             for line in self._splitters[stream].finish():
-                yield stream, line, self._ts
+                yield stream, line, self._time()
 
     def _fill(self) -> bool:
         if not self._pending:
@@ -183,10 +185,11 @@ class LineReader:
         stop = min(self._reach[stream], start + PIECE_BYTES)
         return memoryview(next(self.log.read(stream, start, stop), b""))
 
-    def _time(self, at_us: int) -> str:
-        if at_us // 1000 != self._millisecond:
-            self._millisecond = at_us // 1000
-            self._ts = iso_time(at_us / 1_000_000)
+    def _time(self) -> str:
+        """When the record that is being read was written."""
+        if self._last_us // 1000 != self._millisecond:
+            self._millisecond = self._last_us // 1000
+            self._ts = iso_time(self._last_us / 1_000_000)
         return self._ts
 
 

@@ -178,11 +178,11 @@ class TranscriptReader:
         """Whole lines of about a batch; a line longer than that comes alone."""
         data = os.pread(self._fd, _BATCH_BYTES, self._offset)
         whole = data.rfind(b"\n") + 1
-        while not whole and data:
+        while data and not whole:
             more = os.pread(self._fd, len(data), self._offset + len(data))
             if not more:
                 return b""
-            whole = (more.find(b"\n") + 1) and len(data) + more.find(b"\n") + 1
+            whole = len(data) + more.find(b"\n") + 1 if b"\n" in more else 0
             data += more
         self._offset += whole
         return data[:whole]
