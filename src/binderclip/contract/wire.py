@@ -25,8 +25,9 @@ def from_json(data: bytes | str, kind: type[T]) -> T:
 
 
 def to_plain(value: Any) -> Any:
-    """Turn a contract value into dicts and lists, as they would stand in JSON."""
-    return msgspec.to_builtins(value)
+    """Turn a contract value into dicts and lists, exactly as they would stand in JSON."""
+    # `msgspec.to_builtins` would leave tuples, which equal no list that was read from JSON.
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def from_plain(data: Any, kind: type[T]) -> T:

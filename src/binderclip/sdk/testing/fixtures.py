@@ -16,6 +16,7 @@ import msgspec
 
 from binderclip.contract.entry import Entry
 from binderclip.contract.run import ExecutionResult
+from binderclip.contract.wire import to_plain
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.testing.replay import Replay, replay
 
@@ -93,7 +94,7 @@ def observed(adapter: Adapter, case: Case) -> dict[str, Any]:
     else:
         told["entries"] = entries
     told["result"] = _shortened(_written(seen.result))
-    told["coverage"] = msgspec.to_builtins(seen.coverage)
+    told["coverage"] = to_plain(seen.coverage)
     told["unknownSession"] = seen.builder.parser.facts.unknown_session
     return told
 
@@ -114,7 +115,7 @@ def differences(expected: dict[str, Any], seen: Replay) -> list[str]:
     if digest is not None and digest != digest_of(entries):
         wrong.append(f"entriesDigest: expected {digest}, got {digest_of(entries)}")
     wrong += _subset("result", expected.get("result") or {}, _all_fields(seen.result))
-    coverage = msgspec.to_builtins(seen.coverage)
+    coverage = to_plain(seen.coverage)
     wrong += _subset("coverage", expected.get("coverage") or {}, coverage)
     unknown = seen.builder.parser.facts.unknown_session
     if bool(expected.get("unknownSession")) != unknown:
@@ -146,11 +147,11 @@ def _subset(place: str, expected: Any, got: Any) -> list[str]:
 
 def _all_fields(result: ExecutionResult) -> dict[str, Any]:
     names = {field.name: field.encode_name for field in msgspec.structs.fields(result)}
-    return {wire: msgspec.to_builtins(getattr(result, name)) for name, wire in names.items()}
+    return {wire: to_plain(getattr(result, name)) for name, wire in names.items()}
 
 
 def _written(result: ExecutionResult) -> dict[str, Any]:
-    plain: dict[str, Any] = {"errorCode": None, **msgspec.to_builtins(result)}
+    plain: dict[str, Any] = {"errorCode": None, **to_plain(result)}
     told = plain.pop("resultJson", None) or {}
     kept = {key: value for key, value in told.items() if key not in LOG_TAILS}
     return {**plain, "resultJson": kept} if kept else plain

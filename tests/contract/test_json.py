@@ -1,0 +1,499 @@
+"""Every contract structure has exactly this JSON, both ways."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+import binderclip.contract
+from binderclip.contract import check, checkpoint, config, entry, event, manifest, run, session
+from binderclip.contract.target import ExecutionTarget
+from binderclip.contract.wire import Wire, from_json, from_plain, iso_time, to_json, to_plain
+
+TS = "2026-01-02T03:04:05.678Z"
+HOST: dict[str, Any] = {"id": "1o0.0", "seq": 0, "attempt": 1, "stream": "stdout", "offset": 0}
+USAGE = checkpoint.TokenUsage(input_tokens=1, output_tokens=2, total_tokens=3)
+USAGE_JSON = {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}
+EXPERT = checkpoint.Expert(key="k", name="n", version="1")
+MESSAGE = checkpoint.ExpertMessage(contents=(checkpoint.TextPart(id="p", text="hi"),), timestamp=1)
+MESSAGE_JSON = {
+    "type": "expertMessage",
+    "contents": [{"type": "textPart", "id": "p", "text": "hi"}],
+    "timestamp": 1,
+}
+CHECKPOINT = checkpoint.Checkpoint(
+    id="c",
+    job_id="j",
+    run_id="r",
+    status="completed",
+    step_number=1,
+    messages=(MESSAGE,),
+    expert=EXPERT,
+    usage=USAGE,
+    metadata={"runtime": "codex", "externalExecution": True},
+)
+CHECKPOINT_JSON = {
+    "id": "c",
+    "jobId": "j",
+    "runId": "r",
+    "status": "completed",
+    "stepNumber": 1,
+    "messages": [MESSAGE_JSON],
+    "expert": {"key": "k", "name": "n", "version": "1"},
+    "usage": USAGE_JSON,
+    "metadata": {"runtime": "codex", "externalExecution": True},
+}
+STEP = event.Step(step_number=1, usage=USAGE, started_at=7)
+STEP_JSON = {"stepNumber": 1, "usage": USAGE_JSON, "startedAt": 7, "newMessages": []}
+AGENT = run.AgentRef(id="a", company_id="c", name="Ada", adapter_type="claude_local")
+AGENT_JSON = {"id": "a", "companyId": "c", "name": "Ada", "adapterType": "claude_local"}
+CAPABILITIES_JSON = {
+    "supportsLocalAgentJwt": False,
+    "supportsInstructionsBundle": False,
+    "instructionsPathKey": "instructionsFilePath",
+    "requiresMaterializedRuntimeSkills": False,
+    "supportsSkills": False,
+}
+RESULT = run.ExecutionResult(exit_code=None, signal="SIGTERM", timed_out=True, error_code="timeout")
+RESULT_JSON = {"exitCode": None, "signal": "SIGTERM", "timedOut": True, "errorCode": "timeout"}
+RUN_USAGE_JSON = {
+    "inputTokens": 1,
+    "cachedInputTokens": None,
+    "cacheWriteTokens": None,
+    "outputTokens": None,
+    "reasoningTokens": None,
+    "source": "reported",
+}
+
+EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
+    (
+        check.Check(code="cwd_ok", level="info", message="m", detail="d", hint="h"),
+        {"code": "cwd_ok", "level": "info", "message": "m", "detail": "d", "hint": "h"},
+    ),
+    (
+        check.CheckRequest(company_id="c", adapter_type="t", config={"a": 1}, depth="live"),
+        {"companyId": "c", "adapterType": "t", "config": {"a": 1}, "depth": "live"},
+    ),
+    (
+        check.EnvironmentReport(adapter_type="t", status="pass", checks=(), tested_at=TS),
+        {"adapterType": "t", "status": "pass", "checks": [], "testedAt": TS},
+    ),
+    (EXPERT, {"key": "k", "name": "n", "version": "1"}),
+    (MESSAGE.contents[0], {"type": "textPart", "id": "p", "text": "hi"}),
+    (MESSAGE, MESSAGE_JSON),
+    (
+        checkpoint.TokenUsage(
+            input_tokens=1,
+            output_tokens=2,
+            total_tokens=3,
+            cached_input_tokens=4,
+            reasoning_tokens=5,
+        ),
+        {**USAGE_JSON, "cachedInputTokens": 4, "reasoningTokens": 5},
+    ),
+    (CHECKPOINT, CHECKPOINT_JSON),
+    (config.FieldOption(value="a", label="A"), {"value": "a", "label": "A"}),
+    (
+        config.ConfigField(
+            key="effort",
+            label="Effort",
+            type="select",
+            options=(config.FieldOption(value="a", label="A"),),
+            default="a",
+            hint="h",
+            required=True,
+            group="g",
+            dangerous=True,
+        ),
+        {
+            "key": "effort",
+            "label": "Effort",
+            "type": "select",
+            "options": [{"value": "a", "label": "A"}],
+            "default": "a",
+            "hint": "h",
+            "required": True,
+            "group": "g",
+            "dangerous": True,
+        },
+    ),
+    (config.ConfigSchema(fields=(), json_schema={"x": 1}), {"fields": [], "jsonSchema": {"x": 1}}),
+    (entry.Truncated(bytes=9), {"bytes": 9}),
+    (
+        entry.Init(ts=TS, model="m", session_id="s", **HOST),
+        {"kind": "init", "ts": TS, **HOST, "model": "m", "sessionId": "s"},
+    ),
+    (
+        entry.Assistant(ts=TS, text="t", delta=True, parent_tool_use_id="p"),
+        {"kind": "assistant", "ts": TS, "text": "t", "delta": True, "parentToolUseId": "p"},
+    ),
+    (entry.Thinking(ts=TS, text="t"), {"kind": "thinking", "ts": TS, "text": "t"}),
+    (entry.User(ts=TS, text="t"), {"kind": "user", "ts": TS, "text": "t"}),
+    (
+        entry.ToolCall(
+            ts=TS, name="Bash", input={"a": [1]}, tool_use_id="u", tool_kind="shell", title="ls"
+        ),
+        {
+            "kind": "tool_call",
+            "ts": TS,
+            "name": "Bash",
+            "input": {"a": [1]},
+            "toolUseId": "u",
+            "toolKind": "shell",
+            "title": "ls",
+        },
+    ),
+    (entry.Attachment(media_type="image/png", ref="r"), {"mediaType": "image/png", "ref": "r"}),
+    (
+        entry.ToolResult(
+            ts=TS,
+            tool_use_id="u",
+            content="c",
+            is_error=True,
+            tool_name="Bash",
+            exit_code=3,
+            duration_ms=12,
+            attachments=(entry.Attachment(media_type="image/png", ref="r"),),
+            paired_by_guess=True,
+        ),
+        {
+            "kind": "tool_result",
+            "ts": TS,
+            "toolUseId": "u",
+            "content": "c",
+            "isError": True,
+            "toolName": "Bash",
+            "exitCode": 3,
+            "durationMs": 12,
+            "attachments": [{"mediaType": "image/png", "ref": "r"}],
+            "pairedByGuess": True,
+        },
+    ),
+    (
+        entry.Result(
+            ts=TS,
+            text="t",
+            input_tokens=1,
+            output_tokens=2,
+            cached_tokens=3,
+            cost_usd=None,
+            subtype="success",
+            is_error=False,
+            errors=("e",),
+        ),
+        {
+            "kind": "result",
+            "ts": TS,
+            "text": "t",
+            "inputTokens": 1,
+            "outputTokens": 2,
+            "cachedTokens": 3,
+            "costUsd": None,
+            "subtype": "success",
+            "isError": False,
+            "errors": ["e"],
+        },
+    ),
+    (entry.Stderr(ts=TS, text="t"), {"kind": "stderr", "ts": TS, "text": "t"}),
+    (entry.System(ts=TS, text="t"), {"kind": "system", "ts": TS, "text": "t"}),
+    (
+        entry.Stdout(ts=TS, text="t", truncated=entry.Truncated(bytes=9)),
+        {"kind": "stdout", "ts": TS, "text": "t", "truncated": {"bytes": 9}},
+    ),
+    (
+        entry.Diff(ts=TS, change_type="file_header", text="t", tool_use_id="u", path="a.py"),
+        {
+            "kind": "diff",
+            "ts": TS,
+            "changeType": "file_header",
+            "text": "t",
+            "toolUseId": "u",
+            "path": "a.py",
+        },
+    ),
+    (
+        entry.EntryRecord(entry=entry.User(ts=TS, text="t")),
+        {"type": "entry", "entry": {"kind": "user", "ts": TS, "text": "t"}},
+    ),
+    (entry.AppendRecord(id="1o0.0", text="t"), {"type": "append", "id": "1o0.0", "text": "t"}),
+    (
+        entry.ReplaceRecord(id="1o0.0", entry=entry.User(ts=TS, text="t")),
+        {"type": "replace", "id": "1o0.0", "entry": {"kind": "user", "ts": TS, "text": "t"}},
+    ),
+    (entry.TranscriptHead(parser="p", version="1"), {"parser": "p", "version": "1"}),
+    (
+        entry.Coverage(lines=3, understood=2, unknown=1),
+        {"lines": 3, "understood": 2, "unknown": 1},
+    ),
+    (
+        event.InitializeRuntime(
+            id="e",
+            timestamp=1,
+            job_id="j",
+            run_id="r",
+            runtime_version="external:codex",
+            expert_name="n",
+            model="codex:default",
+        ),
+        {
+            "type": "initializeRuntime",
+            "id": "e",
+            "timestamp": 1,
+            "jobId": "j",
+            "runId": "r",
+            "runtimeVersion": "external:codex",
+            "expertName": "n",
+            "model": "codex:default",
+            "experts": [],
+            "temperature": 0,
+            "maxRetries": 0,
+            "timeout": 0,
+        },
+    ),
+    (STEP, STEP_JSON),
+    (
+        event.CompleteRun(
+            id="e",
+            timestamp=1,
+            job_id="j",
+            run_id="r",
+            expert_key="k",
+            step_number=1,
+            checkpoint=CHECKPOINT,
+            step=STEP,
+            text="t",
+            usage=USAGE,
+        ),
+        {
+            "type": "completeRun",
+            "id": "e",
+            "timestamp": 1,
+            "jobId": "j",
+            "runId": "r",
+            "expertKey": "k",
+            "stepNumber": 1,
+            "checkpoint": CHECKPOINT_JSON,
+            "step": STEP_JSON,
+            "text": "t",
+            "usage": USAGE_JSON,
+        },
+    ),
+    (manifest.Model(id="m", label="M"), {"id": "m", "label": "M"}),
+    (manifest.Capture(), {"stdout": "file", "stderr": "pipe"}),
+    (manifest.Capabilities(), CAPABILITIES_JSON),
+    (
+        manifest.Manifest(id="my_agent", label="Mine", pass_env=("KEY",), usage_told="step"),
+        {"id": "my_agent", "label": "Mine", "passEnv": ["KEY"], "usageTold": "step"},
+    ),
+    (
+        manifest.AdapterView(
+            type="t",
+            label="T",
+            source="builtin",
+            version="1",
+            state="ready",
+            disabled=False,
+            models=(),
+            parser="t",
+            capabilities=manifest.Capabilities(),
+        ),
+        {
+            "type": "t",
+            "label": "T",
+            "source": "builtin",
+            "version": "1",
+            "state": "ready",
+            "disabled": False,
+            "models": [],
+            "parser": "t",
+            "capabilities": CAPABILITIES_JSON,
+            "packageName": None,
+            "overriddenBuiltin": None,
+            "overridePaused": None,
+            "problem": None,
+        },
+    ),
+    (run.Usage(input_tokens=1), RUN_USAGE_JSON),
+    (AGENT, AGENT_JSON),
+    (
+        run.RuntimeSession(session_id="s", session_params={"a": 1}, task_key="heartbeat"),
+        {"sessionId": "s", "sessionParams": {"a": 1}, "taskKey": "heartbeat"},
+    ),
+    (
+        run.InvocationMeta(
+            adapter_type="t",
+            command="c",
+            command_args=("-p",),
+            cwd="/w",
+            env={"A": "b"},
+            prompt="p",
+            notes=("n",),
+            context={"taskId": "1"},
+        ),
+        {
+            "adapterType": "t",
+            "command": "c",
+            "commandArgs": ["-p"],
+            "cwd": "/w",
+            "env": {"A": "b"},
+            "prompt": "p",
+            "notes": ["n"],
+            "context": {"taskId": "1"},
+        },
+    ),
+    (
+        run.SpawnInfo(pid=1, process_group_id=None, started_at=TS),
+        {"pid": 1, "processGroupId": None, "startedAt": TS},
+    ),
+    (
+        run.ExecutionRequest(
+            run_id="r",
+            agent=AGENT,
+            runtime=run.RuntimeSession(),
+            config={"model": "m"},
+            context={"taskId": "1"},
+            auth_token="t",
+            execution_target=ExecutionTarget(kind="ssh", host="h"),
+        ),
+        {
+            "runId": "r",
+            "agent": AGENT_JSON,
+            "runtime": {},
+            "config": {"model": "m"},
+            "context": {"taskId": "1"},
+            "authToken": "t",
+            "executionTarget": {"kind": "ssh", "host": "h"},
+        },
+    ),
+    (RESULT, RESULT_JSON),
+    (
+        run.RunOrder(id="r", adapter_type="t", agent=AGENT, cwd="/w", created_at=TS, prompt="p"),
+        {
+            "id": "r",
+            "adapterType": "t",
+            "agent": AGENT_JSON,
+            "cwd": "/w",
+            "createdAt": TS,
+            "prompt": "p",
+        },
+    ),
+    (
+        run.StateChange(state="timed_out", at=TS, reason="r", actor="cli"),
+        {"state": "timed_out", "at": TS, "reason": "r", "actor": "cli"},
+    ),
+    (
+        run.RunView(id="r", status="queued", adapter_type="t", usage=run.Usage(input_tokens=1)),
+        {
+            "id": "r",
+            "status": "queued",
+            "adapterType": "t",
+            "wakeReasons": [],
+            "createdAt": "",
+            "attempts": 0,
+            "usage": RUN_USAGE_JSON,
+            **dict.fromkeys(
+                (
+                    *("cwd", "prompt", "agentId", "agentName", "taskId", "startedAt", "endedAt"),
+                    *("sessionId", "sessionReason", "provider", "model", "costUsd", "errorCode"),
+                    *("errorMessage", "retryOf", "summary", "result", "coverage", "directory"),
+                )
+            ),
+        },
+    ),
+    (
+        session.SessionManagement(compacts_itself=True, max_runs=1, max_tokens=2, max_age_sec=3),
+        {"compactsItself": True, "maxRuns": 1, "maxTokens": 2, "maxAgeSec": 3},
+    ),
+    (
+        session.StoredSession(
+            agent_id="a",
+            adapter_type="t",
+            task_key="heartbeat",
+            params={"sessionId": "s"},
+            cwd="/w",
+            last_run_id="r",
+            runs=2,
+        ),
+        {
+            "agentId": "a",
+            "adapterType": "t",
+            "taskKey": "heartbeat",
+            "params": {"sessionId": "s"},
+            "cwd": "/w",
+            "lastRunId": "r",
+            "runs": 2,
+        },
+    ),
+    (
+        session.ResumeDecision(action="fresh", reason="no earlier session"),
+        {"action": "fresh", "reason": "no earlier session"},
+    ),
+    (
+        ExecutionTarget(kind="ssh", host="h", port=22, user="u", remote_cwd="/r"),
+        {"kind": "ssh", "host": "h", "port": 22, "user": "u", "remoteCwd": "/r"},
+    ),
+]
+# Shared fields of a family; their members stand in the table.
+ABSTRACT = {entry.EntryFields, event.EventFields}
+
+
+def structures() -> Iterator[type[Wire]]:
+    for module in pkgutil.iter_modules(binderclip.contract.__path__):
+        found = vars(importlib.import_module(f"binderclip.contract.{module.name}")).values()
+        for kind in found:
+            if isinstance(kind, type) and issubclass(kind, Wire) and kind is not Wire:
+                yield kind
+
+
+def example_name(example: tuple[Wire, dict[str, Any]]) -> str:
+    return type(example[0]).__name__
+
+
+def test_every_structure_of_the_contract_has_an_example() -> None:
+    """A4, A5, T1, N2, N3: nothing crosses a wire without its JSON being written down here."""
+    assert set(structures()) - ABSTRACT == {type(value) for value, _ in EXAMPLES}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=map(example_name, EXAMPLES))
+def test_a_structure_has_exactly_this_json_both_ways(example: tuple[Wire, dict[str, Any]]) -> None:
+    """Everything that crosses a wire is camelCase as the contract writes it."""
+    value, plain = example
+    assert json.loads(to_json(value)) == plain == to_plain(value)
+    assert from_json(json.dumps(plain), type(value)) == value == from_plain(plain, type(value))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=map(example_name, EXAMPLES))
+def test_unknown_fields_are_ignored(example: tuple[Wire, dict[str, Any]]) -> None:
+    """Older readers load what newer writers wrote; only a manifest's misspelling is refused."""
+    value, plain = example
+    newer = {**plain, "fieldOfALaterVersion": {"x": [1]}}
+    if isinstance(value, manifest.Manifest):
+        with pytest.raises(msgspec.ValidationError, match="fieldOfALaterVersion"):
+            from_plain(newer, type(value))
+    else:
+        assert from_plain(newer, type(value)) == value
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=map(example_name, EXAMPLES))
+def test_values_cannot_be_changed(example: tuple[Wire, dict[str, Any]]) -> None:
+    value = example[0]
+    name = msgspec.structs.fields(value)[0].name
+    with pytest.raises(AttributeError, match="immutable"):
+        setattr(value, name, "other")
+
+
+def test_a_checkpoint_from_before_metadata_still_loads() -> None:
+    """N2: old checkpoints without metadata load."""
+    old = {key: value for key, value in CHECKPOINT_JSON.items() if key != "metadata"}
+    assert from_plain(old, checkpoint.Checkpoint).metadata is None
+
+
+def test_times_have_milliseconds_and_a_z() -> None:
+    assert iso_time(0) == "1970-01-01T00:00:00.000Z"
+    assert iso_time(1767323045.678) == "2026-01-02T03:04:05.678Z"
