@@ -278,11 +278,13 @@ def test_truncation_while_unattended_is_noticed(attempt: Attempt) -> None:
     assert end.stdout_bytes == len(attempt.stdout) >= 10
 
 
-def test_a_broken_meta_file_is_an_orderly_end(attempt: Attempt) -> None:
-    """D1: an unexpected failure is written down, and nobody waits for ever."""
-    attempt.path("meta.json").write_text("[]")
-    assert declare_dead(attempt.dir) is None
-    assert "is not a JSON object" in attempt.complaints()
+@pytest.mark.parametrize("broken", ["[]", "{", ""])
+def test_a_broken_meta_file_does_not_keep_an_attempt_open(attempt: Attempt, broken: str) -> None:
+    """D1: it is written down, and nobody waits for ever."""
+    attempt.path("meta.json").write_text(broken)
+    end = declare_dead(attempt.dir)
+    assert end is not None and end.reason == "aborted"
+    assert "Error" in attempt.complaints()
 
 
 def test_killing_at_any_moment_leaves_an_attempt_that_can_be_finished(

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from binderclip.supervisor.launch import Cancel, Capture, Limits, request_cancel
-from tests.supervisor.attempts import BOTH_FILE, BOTH_PIPE, Attempt, python
+from tests.supervisor.attempts import BOTH_FILE, BOTH_PIPE, Attempt, eventually, python
 
 STUBBORN = (
     "import signal, time\n"
@@ -54,6 +54,28 @@ def test_a_cancel_that_came_before_the_start_counts(attempt: Attempt) -> None:
     """D1: the wish waits for whoever takes charge."""
     request_cancel(attempt.dir, "ada", "too late")
     assert attempt.run(["sleep", "60"]).reason == "cancelled"
+
+
+def test_an_unreadable_cancel_is_noted_and_the_next_one_obeyed(attempt: Attempt) -> None:
+    """D1: a slip of whoever writes the file does not end a run."""
+    attempt.start(["sleep", "60"])
+    attempt.path("cancel.json").write_text("{")
+    eventually(lambda: "JSONDecodeError" in attempt.complaints(), "a complaint")
+    request_cancel(attempt.dir, "ada", "properly")
+    assert attempt.end().cancel == Cancel("ada", "properly")
+
+
+def test_a_supervisor_that_fails_still_ends_the_run_in_order(attempt: Attempt) -> None:
+    """D1: an unforeseen error kills the tree, drains the logs and says aborted."""
+    attempt.start(python(STUBBORN), capture=BOTH_PIPE)
+    attempt.wait_until_visible(b"ready\n")
+    attempt.path("cancel.json").mkdir()
+    end = attempt.end()
+    assert (end.reason, end.signal, end.killed) == ("aborted", "SIGKILL", True)
+    assert end.error is not None and "supervisor.log" in end.error["message"]
+    assert "IsADirectoryError" in attempt.complaints()
+    assert attempt.stdout == attempt.visible() == b"ready\n"
+    assert not attempt.living()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

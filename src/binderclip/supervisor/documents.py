@@ -76,6 +76,14 @@ def read_all(fd: int) -> bytes:
         offset += len(part)
 
 
+def complain(attempt_dir: str) -> None:
+    """Write the exception being handled into the attempt's supervisor.log."""
+    import traceback
+
+    with open(os.path.join(attempt_dir, COMPLAINTS), "a") as file:
+        traceback.print_exc(file=file)
+
+
 def iso(seconds: float) -> str:
     """A time as ISO 8601 UTC with milliseconds and Z."""
     milliseconds = int(seconds * 1000)

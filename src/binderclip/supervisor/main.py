@@ -54,7 +54,7 @@ def serve(mode: str, request_fd: int, input_fd: int, reply_fd: int) -> None:
         else:
             _launched(attempt_dir, request, input_fd, reply)
     except Exception:
-        _complain(attempt_dir)
+        documents.complain(attempt_dir)
         raise
 
 
@@ -217,7 +217,7 @@ def _identity(pid: int) -> dict[str, int]:
 
 
 def _adopted(attempt_dir: str, request: dict[str, Any], reply: Reply) -> None:
-    meta = documents.read_document(attempt_dir, documents.META)
+    meta = _readable_meta(attempt_dir)
     spawned = meta is not None and "child" in meta
     meta = meta or {"limits": {}, "capture": {"stdout": "file", "stderr": "file"}}
     kernel.become_subreaper()
@@ -232,6 +232,15 @@ def _adopted(attempt_dir: str, request: dict[str, Any], reply: Reply) -> None:
         _continue(attempt, reply, spawned or bool(living))
     except Exception as error:
         _abort(attempt, error)
+
+
+def _readable_meta(attempt_dir: str) -> dict[str, Any] | None:
+    try:
+        return documents.read_document(attempt_dir, documents.META)
+    except ValueError:
+        # Without it nothing of the attempt can be found; it must still come to an end.
+        documents.complain(attempt_dir)
+        return None
 
 
 def _continue(attempt: Supervision, reply: Reply, spawned: bool) -> None:
@@ -282,13 +291,6 @@ def _secrets_in(living: list[Process], names: list[str]) -> list[str]:
 
 
 def _abort(attempt: Supervision, error: Exception) -> None:
-    _complain(attempt.dir)
+    documents.complain(attempt.dir)
     message = "The supervisor failed: %r. See supervisor.log beside the logs." % error
     attempt.abort({"where": "supervisor", "message": message})
-
-
-def _complain(attempt_dir: str) -> None:
-    import traceback
-
-    with open(os.path.join(attempt_dir, documents.COMPLAINTS), "a") as file:
-        traceback.print_exc(file=file)

@@ -13,6 +13,7 @@ from binderclip.supervisor import documents, kernel, processes
 from binderclip.supervisor.capture import FileCapture, LogRoom, PipeCapture
 from binderclip.supervisor.index import NO_SPACE, IndexWriter
 from binderclip.supervisor.limits import Limits
+from binderclip.supervisor.masking import mask_text
 from binderclip.supervisor.wakeups import Wakeups
 
 TYPE_CHECKING = False
@@ -37,6 +38,7 @@ class Supervision:
         self.dir = attempt_dir
         self.meta = meta
         self.tree = tree
+        self._needles = needles
         self.adopted = False
         self.reason: str | None = None
         self.error: dict[str, Any] | None = None
@@ -52,15 +54,15 @@ class Supervision:
         self.wakeups = Wakeups()
         self.index = IndexWriter(os.path.join(attempt_dir, documents.INDEX))
         self.room = LogRoom(int(meta["limits"].get("maxLogBytes", 0)))
-        self.captures = [self._capture(letter, needles) for letter in documents.STREAMS]
+        self.captures = [self._capture(letter) for letter in documents.STREAMS]
         self.room.captures = self.captures
         self._watch_logs()
         self.limits = Limits(meta["limits"], time.monotonic())
 
-    def _capture(self, letter: str, needles: list[bytes]) -> Capture:
+    def _capture(self, letter: str) -> Capture:
         if self.meta["capture"][documents.STREAMS[letter]] == "pipe":
-            return PipeCapture(self.dir, letter, needles, self.index, self.room)
-        return FileCapture(self.dir, letter, needles, self.index)
+            return PipeCapture(self.dir, letter, self._needles, self.index, self.room)
+        return FileCapture(self.dir, letter, self._needles, self.index)
 
     def _watch_logs(self) -> None:
         files = [c.path for c in self.captures if isinstance(c, FileCapture)]
@@ -73,12 +75,14 @@ class Supervision:
         path = os.path.join(self.dir, documents.RESERVE)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(fd, 0, _RESERVED_BYTES)
-            else:
-                documents.write_all(fd, bytes(_RESERVED_BYTES))
+            documents.write_all(fd, bytes(_RESERVED_BYTES))
         finally:
             os.close(fd)
+
+    def _release_space(self) -> None:
+        path = os.path.join(self.dir, documents.RESERVE)
+        if os.path.exists(path):
+            os.unlink(path)
 
     def begin_clock(self, started: float) -> None:
         """The child started at `started` (unix seconds): limits count from there."""
@@ -173,8 +177,13 @@ class Supervision:
         if self._cancel_seen == (stat.st_ino, stat.st_mtime_ns):
             return
         self._cancel_seen = (stat.st_ino, stat.st_mtime_ns)
-        wish = documents.read_document(self.dir, documents.CANCEL) or {}
-        self._obey(wish)
+        try:
+            wish = documents.read_document(self.dir, documents.CANCEL)
+        except ValueError:
+            documents.complain(self.dir)
+            return
+        if wish is not None:
+            self._obey(wish)
 
     def _obey(self, wish: dict[str, Any]) -> None:
         if self.reason is None:
@@ -210,7 +219,8 @@ class Supervision:
         key = (process.pid, process.start)
         if key in self._leftovers or len(self._leftovers) >= _LEFTOVERS_LISTED:
             return
-        self._leftovers[key] = {"pid": process.pid, "command": processes.command(process.pid)}
+        command = mask_text(processes.command(process.pid), self._needles)
+        self._leftovers[key] = {"pid": process.pid, "command": command}
         processes.send(process.pid, process.start, signal.SIGTERM)
         processes.send(process.pid, process.start, signal.SIGCONT)
 
@@ -230,7 +240,7 @@ class Supervision:
 
     def write_end(self) -> None:
         """Put meta.json and exit.json in place; this ends the attempt."""
-        os.unlink(os.path.join(self.dir, documents.RESERVE))
+        self._release_space()
         self.index.flush(final=True)
         self.meta["masked"] = sum(capture.masker.masked for capture in self.captures)
         self._write_patiently(documents.META, self.meta)
