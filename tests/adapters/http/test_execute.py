@@ -177,6 +177,7 @@ def test_a_long_task_is_polled_to_its_end(tmp_path: Path, endpoint: Endpoint) ->
         b'{"id":"t 1/x","status":"queued"}',
         b'{"status":"running"}',
         b'{"status":"done","output":"42"}',
+        b"",
     ]
     assert (ran.result.summary, ran.result.error_code) == ("42", None)
     assert endpoint.seen[-1].headers["authorization"] == "Bearer abcdefgh"

@@ -9,13 +9,14 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from binderclip.adapters.http.failure import retry_time
+from binderclip.adapters.http.failure import retry_time, unreached
 from tests.adapters.http.endpoint import Answer, Endpoint, Handler, reply, run, serving, stream
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -119,10 +120,18 @@ def test_a_refused_connection_is_told(tmp_path: Path, closed_port: int) -> None:
     assert "hidden" not in repr(result) + ran.stderr
 
 
-def test_an_unknown_name_is_told(tmp_path: Path) -> None:
-    ran = run(tmp_path, url="http://no-such-host.invalid/")
-    assert (ran.result.error_code, ran.cause) == ("upstream", "dns")
-    assert "no-such-host.invalid" in (ran.result.error_message or "")
+@pytest.mark.parametrize(
+    ("number", "family"), [(socket.EAI_NONAME, None), (socket.EAI_AGAIN, "transient_upstream")]
+)
+def test_an_unknown_name_is_told_from_a_resolver_that_is_away(
+    number: int, family: str | None
+) -> None:
+    """Made by hand: asking a resolver for a name would leave the machine."""
+    problem = httpx.ConnectError("All connection attempts failed")
+    problem.__cause__ = ExceptionGroup("attempts", [socket.gaierror(number, "no such name")])
+    broken = unreached(problem, "http://agent.example/")
+    assert (broken.cause, broken.failure.code, broken.failure.family) == ("dns", "upstream", family)
+    assert "agent.example" in str(broken)
 
 
 def test_an_untrusted_certificate_is_refused(

@@ -83,6 +83,7 @@ class Conversation:
         reply = await exchange(client, config.method, url, headers, payload, self._log)
         if config.poll_url is None:
             return reply
+        await self._end_line()
         self.data["response"] = reply.document()
         return await self._poll(client, fill_url(config.poll_url, self.data))
 
@@ -102,8 +103,8 @@ class Conversation:
             misses = 0
             if bytes(reply.body) != seen:
                 seen = bytes(reply.body)
-                await self._separate()
                 await self._log(seen)
+                await self._end_line()
             if self._ended(reply.document()):
                 return reply
 
@@ -158,8 +159,8 @@ class Conversation:
         for line in self._splitter.push(chunk):
             self._builder.feed("stdout", line, "")
 
-    async def _separate(self) -> None:
-        """Begin a new line, so that two bodies never share one."""
+    async def _end_line(self) -> None:
+        """End the line, so that a status is seen when it came and two bodies never share one."""
         if self._tail and not self._tail.endswith(b"\n"):
             await self._log(b"\n")
 
