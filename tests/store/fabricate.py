@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -14,6 +15,8 @@ from binderclip.store.runfile import RunOutcome, write_order, write_outcome
 CREATED = "2026-03-01T12:00:00.000Z"
 STARTED = "2026-03-01T12:00:01.000Z"
 ENDED = "2026-03-01T12:00:09.000Z"
+# Ids of one millisecond have no order; a second apart they sort as they were made.
+_moments = itertools.count(1_772_366_400)
 EXIT: dict[str, Any] = {
     "reason": "exited",
     "exitCode": 0,
@@ -35,7 +38,7 @@ EXIT: dict[str, Any] = {
 def order(**changes: Any) -> RunOrder:
     agent = AgentRef(id="a1", company_id="c1", name="Ada", adapter_type="process")
     fields: dict[str, Any] = {
-        "id": new_id(),
+        "id": new_id(next(_moments)),
         "adapter_type": "process",
         "agent": agent,
         "cwd": "/tmp",
