@@ -13,7 +13,7 @@ import click
 
 from binderclip.cli import history
 from binderclip.cli.ending import STATES
-from binderclip.cli.layout import Colour
+from binderclip.cli.layout import Colour, clipped
 from binderclip.cli.listing import print_json, print_table
 from binderclip.cli.safe import safe_line
 from binderclip.cli.words import (
@@ -98,7 +98,7 @@ def _row(view: RunView, now: float) -> tuple[str, ...]:
         duration(took) if took is not None else "",
         brief_count(all_tokens(view.usage)) or "–",
         money(view.cost_usd) if view.cost_usd is not None else "–",
-        safe_line(view.prompt or view.error_message or view.summary or ""),
+        clipped(safe_line((view.prompt or view.error_message or view.summary or "")[:500]), 80),
     )
 
 
