@@ -14,7 +14,7 @@ from binderclip.contract.ids import new_id
 from binderclip.contract.run import RunOrder, RuntimeSession
 from binderclip.store.database import Database
 from binderclip.store.home import Home
-from binderclip.store.rebuild import rebuild
+from binderclip.store.rebuild import catch_up, rebuild
 from binderclip.store.runfile import RunOutcome, write_order, write_outcome
 from binderclip.store.runs import RunStore
 from tests.store.fabricate import EXIT, STARTED, order, outcome, result, run_directory
@@ -107,6 +107,20 @@ def test_a_run_that_ended_before_its_rows_were_written_is_finished(home: Home) -
     assert rebuilt(home) == 1
     with Database.open(home) as database:
         assert RunStore(database).get(asked.id).status == "succeeded"
+
+
+def test_catching_up_takes_in_only_what_is_not_finished(home: Home) -> None:
+    run_directory(home, done := order(), outcome())
+    run_directory(home, running := order())
+    with Database.open(home) as database:
+        store = RunStore(database)
+        assert catch_up(home, store) == 2
+        assert store.finished() == {done.id}
+        (home.run_dir(done.id) / "run.json").unlink()
+        write_outcome(home, running.id, outcome())
+        assert catch_up(home, store) == 1
+        assert store.finished() == {done.id, running.id}
+        assert catch_up(home, store) == 0
 
 
 def with_one_damaged(home: Home, name: str, content: str) -> tuple[RunOrder, RunOrder, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from binderclip.contract.errors import BinderclipError
@@ -29,9 +29,19 @@ def rebuild(home: Home, store: RunStore, report: _Report = _warn) -> int:
     What cannot be read is reported: a run without a readable order or outcome is left out, an
     attempt is left out of its run. Doing it again changes nothing.
     """
+    return _take_all(home, store, home.run_ids(), report)
+
+
+def catch_up(home: Home, store: RunStore, report: _Report = _warn) -> int:
+    """Like `rebuild`, for the runs that are not finished in the database only."""
+    known = store.finished()
+    return _take_all(home, store, (id for id in home.run_ids() if id not in known), report)
+
+
+def _take_all(home: Home, store: RunStore, newest_first: Iterable[str], report: _Report) -> int:
     taken = 0
     endings: list[tuple[str, str]] = []
-    for run_id in reversed(list(home.run_ids())):
+    for run_id in reversed(list(newest_first)):
         try:
             endings.extend(_take_in(home, store, run_id, report))
             taken += 1

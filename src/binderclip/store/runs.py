@@ -123,6 +123,11 @@ class RunStore:
         with self.db.reading() as connection:
             return builtins.list(connection.scalars(query))
 
+    def finished(self) -> set[str]:
+        """Ids of runs whose outcome was written by `finish`."""
+        with self.db.reading() as connection:
+            return set(connection.scalars(select(runs.c.id).where(runs.c.finalized)))
+
     def session(self, agent_id: str, adapter_type: str, task_key: str) -> StoredSession | None:
         with self.db.reading() as connection:
             return sessions.load(connection, (agent_id, adapter_type, task_key))
