@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from binderclip.supervisor import documents, processes
+from binderclip.supervisor.cgroup import Cgroup
 from binderclip.supervisor.index import read_index
 from binderclip.supervisor.launch import (
     Capture,
@@ -74,6 +75,7 @@ class Attempt:
         self.nursery = nursery
         self.launched: Launched | None = None
         self.held: list[int] = []
+        self._cgroup: str | None = None
 
     def request(
         self,
@@ -94,6 +96,7 @@ class Attempt:
         asked = self.request(argv, **request)
         self.held = make_fifos(self.dir, asked.capture)
         self.launched = launch(asked, stdin, nursery=self.nursery)
+        self._cgroup = self.meta().get("cgroup")
         return self.launched
 
     def run(self, argv: Sequence[str], stdin: bytes | None = None, **request: Any) -> ExitRecord:
@@ -163,6 +166,9 @@ class Attempt:
         for pid in self.living():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if self._cgroup is not None:
+            # A test that killed the supervisor for good has nobody else to remove it.
+            eventually(Cgroup(self._cgroup).remove, "the removal of the cgroup")
 
 
 class TinyDisk:
