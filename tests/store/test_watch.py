@@ -169,3 +169,15 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or not heard)
 def test_a_forked_child_gets_a_watcher_of_its_own(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", FORKS, str(tmp_path)]
     assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_a_watch_that_gets_no_more_notices_looks_for_itself(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    append(index)
+    with shared().watch(index) as watch:
+        watch.look()
+        assert watch.wait(LONG)
+        assert watch.wait(0.01) is False
+        watch.close()
+        append(index)
+        assert watch.wait(LONG)
