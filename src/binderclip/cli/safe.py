@@ -11,6 +11,7 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+_ASCII_CONTROLS = bytes(point for point in (*range(32), 127) if point not in (9, 10))
 # A string sequence that nobody ends is no sequence: dropping it would hide what follows.
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,16}[@-~]"
@@ -24,7 +25,12 @@ _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 
 def safe(text: str) -> str:
     """The text without anything but newlines, tabs and characters that only appear."""
-    if _UNSAFE.search(text) is None:
+    if text.isascii():
+        # Ten times faster than the search, and most text is ASCII.
+        data = text.encode("ascii")
+        if len(data.translate(None, _ASCII_CONTROLS)) == len(data):
+            return text
+    elif _UNSAFE.search(text) is None:
         return text
     return _UNSAFE.sub(_visible, _SEQUENCE.sub("", text))
 
