@@ -5,9 +5,10 @@ A parser that raises loses that one line to the generic rule; nothing a parser d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TypeAlias, cast
+from operator import attrgetter
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -35,9 +36,24 @@ from binderclip.contract.entry import (
 from binderclip.sdk.lines import Line
 from binderclip.sdk.parser import HOST_NOTICES, Parser, generic_stderr, generic_stdout
 
-_ENTRY_TYPES = frozenset(
-    (Init, Assistant, Thinking, User, ToolCall, ToolResult, Result, Stderr, System, Stdout, Diff)
-)
+
+def _has_types(*fields: tuple[str, type]) -> Callable[[Any], bool]:
+    names = attrgetter(*(name for name, _ in fields))
+    types = tuple(kind for _, kind in fields)
+    return lambda entry: tuple(map(type, names(entry))) == types
+
+
+_ID = (str, type(None))
+_IS_TEXT: Callable[[Any], bool] = lambda entry: type(entry.text) is str  # noqa: E731
+_SHAPES: dict[type, Callable[[Any], bool]] = {
+    **dict.fromkeys((Assistant, Thinking, User, Stderr, System, Stdout), _IS_TEXT),
+    Init: _has_types(("model", str), ("session_id", str)),
+    ToolCall: lambda entry: type(entry.name) is str and type(entry.tool_use_id) in _ID,
+    ToolResult: _has_types(("tool_use_id", str), ("content", str), ("is_error", bool)),
+    Result: _has_types(("text", str), ("subtype", str), ("is_error", bool)),
+    Diff: _has_types(("text", str), ("change_type", str)),
+}
+"""What every viewer relies on; checked by hand, since a parser is called for each line (T4)."""
 _set = msgspec.structs.force_setattr
 _OpenKey: TypeAlias = tuple[type, str | None]
 
@@ -129,7 +145,7 @@ class TranscriptBuilder:
 
     def _note(self, problem: Exception) -> None:
         if len(self.failures) < 10:
-            self.failures.append(f"{type(problem).__name__}: {problem}")
+            self.failures.append(f"{type(problem).__name__}: {problem}"[:500])
 
     def _add(
         self, entries: Sequence[Entry], stream: Stream, offset: int, records: list[Record]
@@ -139,7 +155,8 @@ class TranscriptBuilder:
             return
         for k, entry in enumerate(entries):
             kind = type(entry)
-            if kind not in _ENTRY_TYPES:
+            shape = _SHAPES.get(kind)
+            if shape is None or not shape(entry) or type(entry.parent_tool_use_id) not in _ID:
                 self.dropped += 1
             elif not (self._open and stream == "stdout" and self._grow(entry, records)):
                 # An entry without an id was made for this call and nobody else holds it yet:
