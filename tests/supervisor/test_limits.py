@@ -179,6 +179,23 @@ def test_pipe_capture_gives_up_on_a_disk_that_stays_full(
     assert attempt.visible() == attempt.stdout
 
 
+def test_output_that_never_fits_is_reported_after_a_normal_exit(
+    disk: Callable[[int], TinyDisk], new_attempt: Callable[..., Attempt]
+) -> None:
+    """D1: exit.json says that the logs are not whole, whatever other limit has passed meanwhile."""
+    small = disk(4 << 20)
+    attempt = new_attempt(small.folder / "attempt")
+    small.fill(leave=512 << 10)
+    end = attempt.run(
+        python("import os; os.write(1, b'x' * 900_000)"),
+        capture=BOTH_PIPE,
+        limits=limits(timeout_sec=0.9, disk_wait_sec=1.5),
+    )
+    assert (end.reason, end.exit_code) == ("disk_full", 0)
+    assert end.error is not None and "is lost" in end.error["message"]
+    assert end.stdout_bytes == len(attempt.stdout) < 900_000
+
+
 def test_a_disk_without_any_space_is_a_clear_refusal(
     disk: Callable[[int], TinyDisk], new_attempt: Callable[..., Attempt]
 ) -> None:

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from typing import Any, Iterable, Iterator, Literal, Mapping
+from typing import Any, Iterable, Iterator, Literal, Mapping, Union
 
 from binderclip.supervisor import documents, locks, processes
 from binderclip.supervisor.records import (
@@ -52,6 +52,8 @@ __all__ = [
     "request_cancel",
 ]
 
+StrPath = Union[str, "os.PathLike[str]"]
+
 _ANSWER_SEC = 30.0
 _COLD = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -70,19 +72,21 @@ def launch(request: Request, stdin: bytes | None = None, *, nursery: str | None 
     return _ask("launch", request.to_json(), stdin, nursery)
 
 
-def adopt(attempt_dir: str, *, secrets: Iterable[str] = (), nursery: str | None = None) -> Launched:
+def adopt(
+    attempt_dir: StrPath, *, secrets: Iterable[str] = (), nursery: str | None = None
+) -> Launched:
     """Put a new supervisor in charge of an attempt whose supervisor died.
 
     It continues index, masking, limits and cancel. When nothing of the attempt is alive it
     finishes the attempt at once, and `child_pid` is None. `secrets` are masked together with the
     secret values found in the living processes. Raises LaunchRefused (`locked`, `finished`).
     """
-    document = {"attemptDir": os.fspath(attempt_dir), "secrets": list(secrets)}
+    document = {"attemptDir": os.path.abspath(attempt_dir), "secrets": list(secrets)}
     return _ask("adopt", document, None, nursery)
 
 
 def declare_dead(
-    attempt_dir: str, *, secrets: Iterable[str] = (), nursery: str | None = None
+    attempt_dir: StrPath, *, secrets: Iterable[str] = (), nursery: str | None = None
 ) -> ExitRecord | None:
     """Finish an attempt that has no supervisor: its exit record, or None while parts of it live.
 
@@ -94,7 +98,7 @@ def declare_dead(
     return read_exit(attempt_dir)
 
 
-def attempt_state(attempt_dir: str) -> Literal["finished", "supervised", "unattended"]:
+def attempt_state(attempt_dir: StrPath) -> Literal["finished", "supervised", "unattended"]:
     """`finished`: exit.json is there; `supervised`: its lock is held; `unattended`: adopt it."""
     supervised = locks.held(os.path.join(attempt_dir, documents.LOCK))
     # The lock is asked first: it is freed only after exit.json is in place.
@@ -103,7 +107,7 @@ def attempt_state(attempt_dir: str) -> Literal["finished", "supervised", "unatte
     return "supervised" if supervised else "unattended"
 
 
-def request_cancel(attempt_dir: str, by: str, reason: str, kill: bool = False) -> None:
+def request_cancel(attempt_dir: StrPath, by: str, reason: str, kill: bool = False) -> None:
     """Ask for the end of the attempt: SIGTERM, grace, SIGKILL; `kill` shortens the grace to zero.
 
     The wish is a file, so it also reaches a supervisor that adopts the attempt later.
@@ -111,14 +115,14 @@ def request_cancel(attempt_dir: str, by: str, reason: str, kill: bool = False) -
     wish: dict[str, Any] = {"by": by, "reason": reason}
     if kill:
         wish["kill"] = True
-    documents.write_document(attempt_dir, documents.CANCEL, wish)
+    documents.write_document(os.fspath(attempt_dir), documents.CANCEL, wish)
     meta = read_meta(attempt_dir)
     if meta is not None and meta.get("bootId") == processes.boot_id():
         supervisor = meta["supervisor"]
         processes.send(supervisor["pid"], supervisor["startTime"], signal.SIGCONT)
 
 
-def make_fifos(attempt_dir: str, capture: Capture) -> list[int]:
+def make_fifos(attempt_dir: StrPath, capture: Capture) -> list[int]:
     """Make the FIFOs of pipe capture and return descriptors that the driver keeps until the end.
 
     Holding them keeps what the child wrote when it ends between two supervisors. Also right for a
@@ -130,22 +134,22 @@ def make_fifos(attempt_dir: str, capture: Capture) -> list[int]:
     held = []
     for letter, mode in (("o", capture.stdout), ("e", capture.stderr)):
         if mode == "pipe":
-            path = documents.fifo_path(attempt_dir, letter)
+            path = documents.fifo_path(os.fspath(attempt_dir), letter)
             with contextlib.suppress(FileExistsError):
                 os.mkfifo(path, 0o600)
             held.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     return held
 
 
-def read_exit(attempt_dir: str) -> ExitRecord | None:
+def read_exit(attempt_dir: StrPath) -> ExitRecord | None:
     """The end of the attempt, or None while it has none."""
-    document = documents.read_document(attempt_dir, documents.EXIT)
+    document = documents.read_document(os.fspath(attempt_dir), documents.EXIT)
     return None if document is None else ExitRecord.from_json(document)
 
 
-def read_meta(attempt_dir: str) -> dict[str, Any] | None:
+def read_meta(attempt_dir: StrPath) -> dict[str, Any] | None:
     """meta.json: the driver's facts and the supervisor's, or None before it was written."""
-    return documents.read_document(attempt_dir, documents.META)
+    return documents.read_document(os.fspath(attempt_dir), documents.META)
 
 
 def _ask(mode: str, document: dict[str, Any], stdin: bytes | None, nursery: str | None) -> Launched:

@@ -39,10 +39,10 @@ class Limits:
     def broken(self, captures: list[Capture], room: LogRoom) -> str | None:
         """The reason to stop now, if there is one."""
         now = time.monotonic()
-        stalls = [c.stalled_since for c in captures if c.stalled_since is not None]
+        stalled = any(capture.stalled_since is not None for capture in captures)
         seen = sum(capture.seen for capture in captures)
         # Whoever waits for disk space is not idle.
-        if seen != self._seen or stalls:
+        if seen != self._seen or stalled:
             self._seen = seen
             self.last_output = now
         if self._wall and now >= self._started + self._wall:
@@ -51,9 +51,12 @@ class Limits:
             return "idle_timeout"
         if room.exceeded():
             return "output_limit"
-        if stalls and now >= min(stalls) + self._disk_wait:
-            return "disk_full"
-        return None
+        return "disk_full" if self.disk_wait_is_over(captures) else None
+
+    def disk_wait_is_over(self, captures: list[Capture]) -> bool:
+        """Whether a stream has waited for space as long as it may."""
+        stalls = [c.stalled_since for c in captures if c.stalled_since is not None]
+        return bool(stalls) and time.monotonic() >= min(stalls) + self._disk_wait
 
     def disk_is_low(self, attempt_dir: str) -> bool:
         """Whether less than the reserve is free where the logs are."""

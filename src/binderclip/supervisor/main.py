@@ -90,6 +90,7 @@ class Reply:
     """The one line that the driver waits for."""
 
     def __init__(self, fd: int) -> None:
+        self.sent = False
         self._fd = fd
 
     def refuse(self, reason: str, error: dict[str, Any]) -> None:
@@ -107,6 +108,7 @@ class Reply:
             # The driver died meanwhile; the attempt does not depend on it.
             return
         finally:
+            self.sent = True
             os.close(self._fd)
 
 
@@ -151,7 +153,7 @@ def _launched(attempt_dir: str, request: dict[str, Any], input_fd: int, reply: R
         attempt.finish()
         reply.refuse("spawn_failed", error.to_json())
     except Exception as error:
-        _abort(attempt, error)
+        _abort(attempt, error, reply)
 
 
 def _spawn(attempt: Supervision, request: dict[str, Any], input_fd: int) -> None:
@@ -231,7 +233,7 @@ def _adopted(attempt_dir: str, request: dict[str, Any], reply: Reply) -> None:
     try:
         _continue(attempt, reply, spawned or bool(living))
     except Exception as error:
-        _abort(attempt, error)
+        _abort(attempt, error, reply)
 
 
 def _readable_meta(attempt_dir: str) -> dict[str, Any] | None:
@@ -290,7 +292,10 @@ def _secrets_in(living: list[Process], names: list[str]) -> list[str]:
     return sorted(values)
 
 
-def _abort(attempt: Supervision, error: Exception) -> None:
+def _abort(attempt: Supervision, error: Exception, reply: Reply) -> None:
     documents.complain(attempt.dir)
     message = "The supervisor failed: %r. See supervisor.log beside the logs." % error
-    attempt.abort({"where": "supervisor", "message": message})
+    cause = {"where": "supervisor", "message": message}
+    attempt.abort(cause)
+    if not reply.sent:
+        reply.refuse("aborted", cause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Mapping, Sequence
 
@@ -60,8 +61,8 @@ class Limits:
 class Request:
     """Everything about one attempt; nothing is inherited from the process that asks."""
 
-    attempt_dir: str
-    """Absolute path of a directory that exists."""
+    attempt_dir: str | os.PathLike[str]
+    """A directory that exists."""
     run_id: str
     attempt: int
     argv: Sequence[str]
@@ -81,7 +82,7 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "attemptDir": self.attempt_dir,
+            "attemptDir": os.path.abspath(self.attempt_dir),
             "runId": self.run_id,
             "attempt": self.attempt,
             "argv": list(self.argv),
@@ -175,8 +176,8 @@ class LaunchRefused(Exception):
     """No child was started by this call; `reason` says why.
 
     `locked`: another supervisor has the attempt. `finished`: exit.json is there. `started`: an
-    earlier supervisor began it and is gone, so it must be adopted. `no_answer`: the supervisor
-    died before it could say anything.
+    earlier supervisor began it and is gone, so it must be adopted. `aborted`: the supervisor failed
+    and ended the attempt. `no_answer`: it died before it could say anything.
     """
 
     def __init__(self, reason: str, message: str, error: Mapping[str, Any] | None = None) -> None:

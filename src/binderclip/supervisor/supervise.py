@@ -119,7 +119,10 @@ class Supervision:
         self.reason, self.error = "aborted", error
         self._killed = True
         self.tree.kill()
-        self._drain()
+        try:
+            self._drain()
+        except Exception:
+            documents.complain(self.dir)
         self.write_end()
 
     def stop(self, reason: str) -> None:
@@ -233,10 +236,15 @@ class Supervision:
             if unfinished and not self._more:
                 self.wakeups.wait(_TICK_SEC)
                 self._tick()
-                if self._hurry or self.limits.broken(self.captures, self.room) == "disk_full":
-                    # What did not fit is lost: whatever the reason was, the logs are not whole.
-                    self.reason = "disk_full"
+                if self._hurry or self.limits.disk_wait_is_over(self.captures):
+                    self._lose_the_rest()
                     return
+
+    def _lose_the_rest(self) -> None:
+        # Whatever the reason was before: the logs are not whole, and that must be seen.
+        self.reason = "disk_full"
+        message = "The disk of %s stayed full; the end of the output is lost. Free some space."
+        self.error = {"where": "drain", "message": message % self.dir}
 
     def write_end(self) -> None:
         """Put meta.json and exit.json in place; this ends the attempt."""
