@@ -76,9 +76,7 @@ def conclude(outcome: Outcome) -> ExecutionResult:
         exit_code=end.exit_code,
         signal=end.signal,
         timed_out=end.reason in ("timeout", "idle_timeout"),
-        error_message=(failure.message or f"The agent failed: {failure.code}.")
-        if failure
-        else None,
+        error_message=_message(failure) if failure else None,
         error_code=failure.code if failure else None,
         error_family=failure.family if failure else None,
         retry_not_before=failure.retry_not_before if failure else None,
@@ -98,7 +96,7 @@ def conclude(outcome: Outcome) -> ExecutionResult:
 
 def _message(failure: Failure) -> str:
     """Never empty: a failure without words still says its class (A9)."""
-    return failure.message.strip() or f"The agent failed: {failure.code}."
+    return failure.message if failure.message.strip() else f"The agent failed: {failure.code}."
 
 
 def session_params(outcome: Outcome, totals: dict[str, Any]) -> dict[str, Any] | None:
