@@ -39,10 +39,8 @@ HOSTILE = {
 
 def acts(character: str) -> bool:
     """Whether a character does anything but appear."""
-    return (
-        (unicodedata.category(character) in ("Cc", "Cs")
-        and character not in "\n\t")
-        or (character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
+    return (unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t") or (
+        character in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
     )
 
 

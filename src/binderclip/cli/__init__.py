@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +21,7 @@ _COMMANDS = {
     "doctor": "Test whether agents can run here, and say what is missing.",
     "replay": "Parse saved output offline and show what it becomes.",
 }
+INTERRUPTED = 130
 _USAGE_CODES = frozenset({"bad_config", "unknown_adapter", "not_found"})
 
 
@@ -42,14 +42,22 @@ class Program(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
 
-    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run a command; a problem is one or two plain lines, never a traceback."""
+        if not standalone_mode:
+            return super().main(*args, standalone_mode=False, **extra)
         try:
-            return super().main(args, *rest, **extra)
+            code = super().main(*args, standalone_mode=False, **extra)
+        except click.ClickException as problem:
+            problem.show()
+            code = problem.exit_code
+        except (KeyboardInterrupt, click.Abort):
+            code = INTERRUPTED
         except Exception as problem:
             if os.environ.get("BINDERCLIP_DEBUG"):
                 raise
-            sys.exit(_told(problem))
+            code = _told(problem)
+        sys.exit(code)
 
 
 def _told(problem: Exception) -> int:

@@ -272,7 +272,9 @@ class Renderer:
         if entry.tool_use_id:
             self._depths[entry.tool_use_id] = depth
             self._calls[entry.tool_use_id] = entry
-            self.running[entry.tool_use_id] = (safe_line(entry.name), entry.ts)
+            # A plan is a statement, nothing that runs.
+            if entry.tool_kind != "todo":
+                self.running[entry.tool_use_id] = (safe_line(entry.name), entry.ts)
         self._last_call = entry.tool_use_id or ""
         out = self._enter("card", tight=waiting) + cards.header(entry, self.look, indent)
         if entry.tool_kind == "todo":

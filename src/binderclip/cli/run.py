@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from binderclip.cli import INTERRUPTED
 from binderclip.cli.ending import ending_of, exit_code
 from binderclip.cli.interrupt import interruptible
 from binderclip.cli.show import Show, heading, show_for
@@ -25,8 +26,6 @@ from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.config import config_from_assignments
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome
-
-INTERRUPTED = 130
 
 
 class _WithCommand(click.Command):
@@ -160,7 +159,7 @@ def _show(drive: Drive, *, as_json: bool, debug: bool) -> int:
             show.notice(f"session: {drive.order.session_reason}")
         outcome = lifecycle.run(drive)
     _end(drive, show, outcome)
-    if interrupts.count and outcome.state == "cancelled":
+    if interrupts.count and outcome.state != "succeeded":
         return INTERRUPTED
     return exit_code(outcome.state)
 

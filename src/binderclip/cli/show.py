@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from binderclip.cli.cards import painted_lines
 from binderclip.cli.ending import Ending, closing
-from binderclip.cli.layout import Look
+from binderclip.cli.layout import Look, wrapped
 from binderclip.cli.render import Renderer
 from binderclip.cli.safe import safe_json, safe_line
 from binderclip.cli.terminal import QUIET_SECONDS, Terminal, Ticker
@@ -74,7 +75,8 @@ class TextShow(Show):
         self._ticker.__exit__()
 
     def open(self, what: str) -> None:
-        self.terminal.write(self.look.paint(f"{what} · run {self.look.run}", "dim") + "\n\n")
+        text = wrapped(f"{what} · run {self.look.run}", self.look.width)
+        self.terminal.write(painted_lines(text, self.look, "dim") + "\n\n")
 
     def began(self, at: float) -> None:
         """The run is older than this look at it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from binderclip.cli import INTERRUPTED
 from binderclip.cli.ending import ending_of, exit_code
 from binderclip.cli.history import find, last_attempt
 from binderclip.cli.show import TextShow, heading, show_for
@@ -39,6 +40,6 @@ def command(ctx: click.Context, run: str | None, debug: bool, as_json: bool) -> 
             outcome = follow.watch(home, run_id, load_adapter, show)
     except KeyboardInterrupt:
         click.echo(f"\nStopped watching; the run goes on: binderclip watch {short(run_id)}")
-        ctx.exit(130)
+        ctx.exit(INTERRUPTED)
     show.end(ending_of(order, outcome, last_attempt(home, run_id)), outcome.coverage)
     ctx.exit(exit_code(outcome.state))
