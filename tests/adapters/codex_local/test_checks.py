@@ -112,6 +112,13 @@ def test_the_network_says_whether_it_is_enforced(home: Path) -> None:
     assert open_doors["dangerous_flag"].level == "warn"
 
 
+def test_a_writable_root_must_exist(home: Path) -> None:
+    """E1: Codex's sandbox would fail every command."""
+    roots = [str(home), str(home / "missing")]
+    assert "missing" in found(home, writableRoots=roots)["writable_root_missing"].message
+    assert "writable_root_missing" not in found(home, writableRoots=[str(home)])
+
+
 def test_missing_instructions_are_an_error(home: Path) -> None:
     check = found(home, instructionsFilePath=str(home / "AGENTS.md"))["instructions_missing"]
     assert check.level == "error"

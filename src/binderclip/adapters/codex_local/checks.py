@@ -35,6 +35,7 @@ def codex_checks(call: CheckCall, adapter: CliAdapter) -> Iterator[Check]:
     yield from _own_config(call)
     yield _credential(call)
     yield from _instructions(config)
+    yield from _writable_roots(config)
     yield _network(config)
     if call.program is None or call.depth == "preflight":
         return
@@ -181,6 +182,18 @@ def _instructions(config: CodexConfig) -> Iterator[Check]:
             message=f"instructionsFilePath: {path} cannot be read.",
             hint="Set it to the absolute path of a Markdown file, or remove it.",
         )
+
+
+def _writable_roots(config: CodexConfig) -> Iterator[Check]:
+    for path in config.writable_roots:
+        if not Path(path).is_dir():
+            yield Check(
+                code="writable_root_missing",
+                level="error",
+                message=f"writableRoots: {path} does not exist, so the sandbox cannot start and "
+                "every command would fail.",
+                hint="Create the directory, or remove it from writableRoots.",
+            )
 
 
 def _network(config: CodexConfig) -> Check:
