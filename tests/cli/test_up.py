@@ -74,5 +74,5 @@ def test_ctrl_c_ends_it_quietly(cli: Cli) -> None:
     assert b"is up at" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (out, err) == (b"", b"")
+    assert (out, err.strip()) == (b"", b"")
     assert process.returncode == 130
