@@ -19,6 +19,7 @@ from binderclip.sdk import (
     Init,
     JsonParser,
     Result,
+    Stdout,
     System,
     ToolCall,
     ToolKind,
@@ -26,6 +27,7 @@ from binderclip.sdk import (
     Usage,
     User,
     as_string,
+    parse_json,
     parse_object,
     safe_session_id,
 )
@@ -34,6 +36,7 @@ from binderclip.sdk.usage import count
 EXIT_WORDS = "Command exited with code: "
 LOOP_WORDS = "Loop detected"
 RETRY_WORDS = "Attempt "
+API_FAILED = "Error when talking to Gemini API"
 UNKNOWN_SESSION = (
     "Error resuming session: No previous sessions found for this project",
     "Error resuming session: Invalid session identifier",
@@ -61,6 +64,7 @@ class GeminiParser(JsonParser):
         self._errors: list[str] = []
         self._last_words = ""
         self._unclassified = False
+        self._document: list[str] = []
         self._handlers: dict[str, Callable[[dict[str, Any], str], Sequence[Entry] | None]] = {
             "init": self._init,
             "message": self._message,
@@ -76,20 +80,37 @@ class GeminiParser(JsonParser):
             return None
         return self._handlers[kind](event, ts)
 
+    def parse_text(self, line: str, ts: str) -> Sequence[Entry] | None:
+        """`--output-format json` prints one document over many lines instead of events."""
+        if not self._document and (line != "{" or self.facts.session_id):
+            return None
+        self._document.append(line)
+        if line != "}":
+            return ()
+        text = "\n".join(self._document)
+        self._document.clear()
+        whole = parse_json(text)
+        return (Stdout(ts=ts, text=text),) if whole is None else self._whole(whole, ts)
+
     def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
         if line.startswith(RETRY_WORDS) and "Retrying with backoff" in line:
             return (System(ts=ts, text=line),)
         if self.facts.session_id is None and line.startswith(UNKNOWN_SESSION):
             self.facts.unknown_session = True
-        if "ModelNotFoundError: " in line:
+        if line.startswith(API_FAILED) and "ModelNotFoundError: " in line:
             self._missing_model()
-        if line and not line.startswith(_NOISE) and not self._last_words:
+        if line and not line.startswith(_NOISE) and self._tells_why():
             self._last_words = _COLOURS.sub("", line)
         return None
 
+    def _tells_why(self) -> bool:
+        """Before a session began the first line says why it did not, later the last one."""
+        return not self._last_words or self.facts.session_id is not None
+
     def finish(self, ts: str) -> Sequence[Entry]:
         self.facts.final_text = self._final_text()
-        return ()
+        left = "\n".join(self._document)
+        return (Stdout(ts=ts, text=left),) if left else ()
 
     def heed_exit(self, code: int | None) -> None:
         """Classify by the exit code what the event stream left open, or never told at all."""
@@ -106,6 +127,17 @@ class GeminiParser(JsonParser):
         self.facts.session_id = safe_session_id(event.get("session_id"))
         self.facts.model = model or None
         return (Init(ts=ts, model=model, session_id=self.facts.session_id or ""),)
+
+    def _whole(self, document: dict[str, Any], ts: str) -> Sequence[Entry]:
+        self.facts.session_id = safe_session_id(document.get("session_id"))
+        answer, error = as_string(document.get("response")), document.get("error")
+        self._answer.append(answer)
+        end = {
+            "status": "error" if error else "success",
+            "error": error,
+            "stats": document_stats(parse_object(document.get("stats"))),
+        }
+        return (Assistant(ts=ts, text=answer), *self._result(end, ts))
 
     def _message(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
         role, text = event.get("role"), event.get("content")
@@ -222,6 +254,21 @@ def usage_of(stats: dict[str, Any], *, answered: bool) -> Usage | None:
         reasoning_tokens=thinking,
         source="derived" if thinking else "reported",
     )
+
+
+def document_stats(stats: dict[str, Any]) -> dict[str, Any]:
+    """The counts of a document, by model and by role, in the form that the events have."""
+    models = parse_object(stats.get("models"))
+    told = [parse_object(parse_object(model).get("tokens")) for model in models.values()]
+    names = {"total": "total_tokens", "prompt": "input_tokens", "candidates": "output_tokens"}
+    sums = {
+        name: sum(count(tokens.get(key)) or 0 for tokens in told)
+        for key, name in {**names, "cached": "cached"}.items()
+    }
+    by_model = {
+        name: {"total_tokens": t.get("total")} for name, t in zip(models, told, strict=True)
+    }
+    return {**sums, "models": by_model}
 
 
 def _model(stats: dict[str, Any], asked: str | None) -> str | None:

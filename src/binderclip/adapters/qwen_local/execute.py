@@ -27,7 +27,7 @@ from binderclip.sdk.live import live_check
 from binderclip.sdk.skills import link_skills
 from binderclip.sdk.usage import add, usage_from_plain
 
-# One process instead of a launcher and a child: a signal then reaches the one that works.
+# Without a relaunch the launcher has one child instead of two; the warning would be noise.
 QUIET = {
     "QWEN_CODE_NO_RELAUNCH": "true",
     "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",

@@ -79,9 +79,13 @@ class QwenParser(JsonParser):
             return (System(ts=ts, text=line),)
         if self.facts.session_id is None and line.startswith(UNKNOWN_SESSION):
             self.facts.unknown_session = True
-        if line and not line.startswith(_NOISE) and not self._last_words:
+        if line and not line.startswith(_NOISE) and self._tells_why():
             self._last_words = line
         return None
+
+    def _tells_why(self) -> bool:
+        """Before a session began the first line says why it did not, later the last one."""
+        return not self._last_words or self.facts.session_id is not None
 
     def finish(self, ts: str) -> Sequence[Entry]:
         if self.facts.final_text is None:
