@@ -151,10 +151,11 @@ def test_a_resumed_run_is_counted_by_itself() -> None:
     assert (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens) == (100, 1300, 14)
 
 
-def test_the_model_that_worked_is_named_when_the_cli_chose_it() -> None:
+@pytest.mark.parametrize("asked", ["auto", "pro", None])
+def test_the_model_that_worked_is_named_when_the_cli_chose_it(asked: str | None) -> None:
     models = {"gemini-3-flash-preview": {"total_tokens": 5}, "gemini-2.5-pro": {"total_tokens": 90}}
     output = lines(
-        {"type": "init", "session_id": "s-1", "model": "auto"},
+        {"type": "init", "session_id": "s-1", "model": asked},
         {"type": "result", "status": "success", "stats": {"models": models}},
     )
     assert replay(ADAPTER, output).result.model == "gemini-2.5-pro"

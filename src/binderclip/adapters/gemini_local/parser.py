@@ -34,6 +34,7 @@ from binderclip.sdk import (
 from binderclip.sdk.usage import count
 
 EXIT_WORDS = "Command exited with code: "
+ALIASES = frozenset(("auto", "pro", "flash", "flash-lite"))
 LOOP_WORDS = "Loop detected"
 RETRY_WORDS = "Attempt "
 API_FAILED = "Error when talking to Gemini API"
@@ -272,8 +273,8 @@ def document_stats(stats: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model(stats: dict[str, Any], asked: str | None) -> str | None:
-    """The model that did most of the work, where the CLI chose by itself."""
-    if asked not in (None, "auto"):
+    """The model that did most of the work, where the CLI chose it by an alias."""
+    if asked is not None and asked not in ALIASES:
         return asked
     used = {
         name: count(parse_object(counts).get("total_tokens")) or 0
