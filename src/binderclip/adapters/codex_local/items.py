@@ -25,7 +25,7 @@ _SHELLS = ("/bin/bash -lc ", "/bin/sh -lc ", "/bin/zsh -lc ", "bash -lc ", "sh -
 _LONGEST_TITLE = 120
 _LONGEST_UNQUOTED = 10_000
 _NO_END = "Codex did not tell how this ended."
-_Made = tuple[str, ToolKind, Any, str]
+_Maker = Callable[[dict[str, Any]], tuple[str, ToolKind, Any, str]]
 
 
 class Items:
@@ -33,26 +33,21 @@ class Items:
 
     def __init__(self) -> None:
         self._open: dict[str, str] = {}
-        self._calls: dict[str, Callable[[dict[str, Any]], _Made]] = {
-            "command_execution": _command,
-            "file_change": _file_change,
-            "mcp_tool_call": _mcp,
-            "web_search": _web_search,
-            "collab_tool_call": _other_agent,
-        }
 
     def entries(self, item: dict[str, Any], done: bool, ts: str) -> Sequence[Entry] | None:
         """What an item shows now; None if its type is unknown."""
         kind = item.get("type")
+        make = _CALLS.get(kind) if type(kind) is str else None
+        if make is not None:
+            return self._tool(item, make, done, ts)
         if kind == "agent_message" or kind == "reasoning":
             return _words(kind, item, ts) if done else ()
         if kind == "todo_list":
             return self._plan(item, done, ts)
-        if kind == "error":
-            message = as_string(item.get("message"))
-            return (System(ts=ts, text=message),) if done and message else ()
-        make = self._calls.get(kind) if type(kind) is str else None
-        return self._tool(item, make(item), done, ts) if make else None
+        if kind != "error":
+            return None
+        message = as_string(item.get("message"))
+        return (System(ts=ts, text=message),) if done and message else ()
 
     def left_open(self, ts: str) -> list[Entry]:
         """Results for what started and never ended: commands of more than about ten seconds."""
@@ -63,11 +58,11 @@ class Items:
         self._open.clear()
         return list(silent)
 
-    def _tool(self, item: dict[str, Any], made: _Made, done: bool, ts: str) -> list[Entry]:
-        name, kind, given, title = made
+    def _tool(self, item: dict[str, Any], make: _Maker, done: bool, ts: str) -> list[Entry]:
         use = as_string(item.get("id"))
         found: list[Entry] = []
         if use not in self._open:
+            name, kind, given, title = make(item)
             self._open[use] = name
             found.append(
                 ToolCall(
@@ -80,8 +75,7 @@ class Items:
                 )
             )
         if done:
-            del self._open[use]
-            found += _result(item, use, name, ts)
+            found += _result(item, use, self._open.pop(use), ts)
         return found
 
     def _plan(self, item: dict[str, Any], done: bool, ts: str) -> list[Entry]:
@@ -109,10 +103,10 @@ def _words(kind: str, item: dict[str, Any], ts: str) -> Sequence[Entry]:
 
 
 def _result(item: dict[str, Any], use: str, name: str, ts: str) -> list[Entry]:
-    code, status = item.get("exit_code"), as_string(item.get("status"))
+    code, told = item.get("exit_code"), item.get("error")
     code = code if type(code) is int else None
-    error = as_string(parse_object(item.get("error")).get("message"))
-    failed = status in ("failed", "declined") or bool(error) or bool(code)
+    error = as_string(told.get("message")) if isinstance(told, dict) else ""
+    failed = bool(code or error) or item.get("status") in ("failed", "declined")
     result = ToolResult(
         ts=ts,
         tool_use_id=use,
@@ -121,7 +115,7 @@ def _result(item: dict[str, Any], use: str, name: str, ts: str) -> list[Entry]:
         is_error=failed,
         exit_code=code,
     )
-    return [result, *(_changes(item, use, ts) if not failed else ())]
+    return [result] if failed or "changes" not in item else [result, *_changes(item, use, ts)]
 
 
 def _content(item: dict[str, Any]) -> str:
@@ -151,41 +145,61 @@ def _changes(item: dict[str, Any], use: str, ts: str) -> list[Diff]:
     return found
 
 
-def _command(item: dict[str, Any]) -> _Made:
+def _command(item: dict[str, Any]) -> tuple[str, ToolKind, Any, str]:
     command = unwrapped(as_string(item.get("command")))
     return "command_execution", "shell", {"command": command}, command
 
 
-def _file_change(item: dict[str, Any]) -> _Made:
+def _file_change(item: dict[str, Any]) -> tuple[str, ToolKind, Any, str]:
     changes = _objects(item.get("changes"))
     paths = [as_string(change.get("path")) for change in changes]
     new = bool(changes) and all(change.get("kind") == "add" for change in changes)
     return "file_change", "write" if new else "edit", {"changes": changes}, ", ".join(paths)
 
 
-def _mcp(item: dict[str, Any]) -> _Made:
+def _mcp(item: dict[str, Any]) -> tuple[str, ToolKind, Any, str]:
     tool = f"{as_string(item.get('server'))}.{as_string(item.get('tool'))}"
     return tool, "mcp", item.get("arguments"), tool
 
 
-def _web_search(item: dict[str, Any]) -> _Made:
+def _web_search(item: dict[str, Any]) -> tuple[str, ToolKind, Any, str]:
     query = as_string(item.get("query"))
     return "web_search", "web", {"query": query, "action": item.get("action")}, query
 
 
-def _other_agent(item: dict[str, Any]) -> _Made:
+def _other_agent(item: dict[str, Any]) -> tuple[str, ToolKind, Any, str]:
     tool, prompt = as_string(item.get("tool")), as_string(item.get("prompt"))
     to = as_string_array(item.get("receiver_thread_ids"))
     return tool or "collab", "agent", {"prompt": prompt, "to": to}, prompt or tool
 
 
+_CALLS: dict[str, _Maker] = {
+    "command_execution": _command,
+    "file_change": _file_change,
+    "mcp_tool_call": _mcp,
+    "web_search": _web_search,
+    "collab_tool_call": _other_agent,
+}
+
+
 def unwrapped(command: str) -> str:
     """The command that the agent wrote, without the shell that Codex puts around it."""
     shell = next((prefix for prefix in _SHELLS if command.startswith(prefix)), None)
-    if shell is None or len(command) > _LONGEST_UNQUOTED:
+    if shell is None:
+        return command
+    inner = command[len(shell) + 1 : -1]
+    quote = command[len(shell) : len(shell) + 1]
+    plain = quote in ("'", '"') and command[-1:] == quote and len(command) > len(shell) + 1
+    if plain and quote not in inner and (quote == "'" or "\\" not in inner):
+        return inner
+    return _unquoted(command, command[len(shell) :])
+
+
+def _unquoted(command: str, word: str) -> str:
+    if len(word) > _LONGEST_UNQUOTED:
         return command
     try:
-        words = shlex.split(command[len(shell) :])
+        words = shlex.split(word)
     except ValueError:
         return command
     return words[0] if len(words) == 1 else command

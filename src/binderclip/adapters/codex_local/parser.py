@@ -74,7 +74,9 @@ class CodexParser(JsonParser):
         return (Init(ts=ts, model="", session_id=found or ""),)
 
     def _item(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
-        item = parse_object(event.get("item"))
+        item = event.get("item")
+        if type(item) is not dict:
+            return None
         done = event["type"] == "item.completed"
         if done and item.get("type") == "agent_message":
             self.facts.final_text = as_string(item.get("text")) or self.facts.final_text
