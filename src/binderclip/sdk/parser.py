@@ -105,6 +105,7 @@ class JsonParser(Parser):
         super().__init__()
         self.shapes: set[tuple[str, ...]] = set()
         """Each shape seen: the names of type and subtype, then the keys (for drift alarms)."""
+        self._last_shape: tuple[Any, ...] = ()
 
     def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
         try:
@@ -113,8 +114,11 @@ class JsonParser(Parser):
             return self.parse_text(line, ts)
         if type(event) is not dict:
             return self.parse_text(line, ts)
-        if len(self.shapes) < _MOST_SHAPES:
-            self.shapes.add((str(event.get("type")), str(event.get("subtype")), *event))
+        shape = (event.get("type"), event.get("subtype"), tuple(event))
+        if shape != self._last_shape:
+            self._last_shape = shape
+            if len(self.shapes) < _MOST_SHAPES:
+                self.shapes.add((str(shape[0]), str(shape[1]), *event))
         return self.parse_event(event, ts)
 
     def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
