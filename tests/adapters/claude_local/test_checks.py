@@ -109,7 +109,8 @@ def test_bypass_as_another_user_is_only_a_warning(
 
 def test_a_limited_network_says_whether_it_is_enforced(home: Path) -> None:
     """A13."""
-    assert found(home)["network_open"].level == "info"
+    assert found(home)["network_unset"].level == "info"
+    assert found(home, network="open")["network_open"].level == "warn"
     alone = {"PATH": str(home / "bin")}
     assert found(home, alone, network="none")["network_not_enforced"].level == "error"
     for name in checks.SANDBOX_PROGRAMS:

@@ -104,7 +104,8 @@ def test_a_broken_config_file_is_a_warning(home: Path) -> None:
 
 def test_the_network_says_whether_it_is_enforced(home: Path) -> None:
     """A13."""
-    assert found(home)["network_open"].level == "info"
+    assert found(home)["network_unset"].level == "info"
+    assert found(home, network="open")["network_open"].level == "warn"
     assert found(home, network="none")["network_enforced"].level == "info"
     assert found(home, network="allowlist")["network_narrowed"].level == "warn"
     open_doors = found(home, network="none", dangerouslyBypassApprovalsAndSandbox=True)

@@ -118,8 +118,17 @@ def _instructions(config: ClaudeConfig) -> Iterator[Check]:
 
 
 def _network(call: CheckCall, config: ClaudeConfig) -> Iterator[Check]:
-    if config.network in (None, "open"):
-        yield Check(code="network_open", level="info", message="The network is not limited.")
+    if config.network is None:
+        yield Check(code="network_unset", level="info", message="The network is not limited.")
+        return
+    if config.network == "open":
+        yield Check(
+            code="network_open",
+            level="warn",
+            message="The network is open: what the agent can read, its API token and skills "
+            "included, can be sent anywhere.",
+            hint="Set network to allowlist with the hosts that it needs, or to none.",
+        )
         return
     missing = [name for name in SANDBOX_PROGRAMS if not _found(name, call)]
     if sys.platform.startswith("linux") and missing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -82,14 +83,19 @@ class ClaudeAdapter(CliAdapter):
             servers = {"mcpServers": config.mcp_servers}
             argv += ["--mcp-config", _written(call.scratch / "mcp.json", servers)]
         if config.network in ("none", "allowlist"):
-            settings = network_settings(config)
+            settings = network_settings(config, call.env.get("PAPERCLIP_API_URL"))
             argv += ["--settings", _written(call.scratch / "settings.json", settings)]
         return argv
 
 
-def network_settings(config: ClaudeConfig) -> dict[str, Any]:
-    """The runtime's sandbox with these hosts only; without a sandbox it refuses to start."""
-    hosts = config.allowed_hosts if config.network == "allowlist" else []
+def network_settings(config: ClaudeConfig, api_url: str | None = None) -> dict[str, Any]:
+    """The runtime's sandbox with these hosts only; without a sandbox it refuses to start.
+
+    The API is among them, else the agent could not report; the model is not in the sandbox.
+    """
+    api = urlsplit(api_url or "").hostname
+    hosts = [*config.allowed_hosts, *([api] if api else [])]
+    hosts = list(dict.fromkeys(hosts)) if config.network == "allowlist" else []
     return {
         "sandbox": {
             "enabled": True,

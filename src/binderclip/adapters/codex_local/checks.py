@@ -219,4 +219,14 @@ def _network(config: CodexConfig) -> Check:
             message="Commands reach no network, by Codex's sandbox; web search is off. MCP "
             "servers are not limited.",
         )
-    return Check(code="network_open", level="info", message="The network is not limited by us.")
+    if config.network == "open":
+        return Check(
+            code="network_open",
+            level="warn",
+            message="The network is open: what the agent can read, its API token and skills "
+            "included, can be sent anywhere.",
+            hint="Set network to none, or remove it for Codex's own default.",
+        )
+    return Check(
+        code="network_unset", level="info", message="Codex's own configuration limits the network."
+    )
