@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from inspect import cleandoc
 from pathlib import Path
 
 import click
@@ -75,12 +76,22 @@ def option_rows(command: click.Command) -> Iterator[tuple[str, str]]:
             yield ", ".join(map(code, flags)), parameter.help or ""
 
 
+def help_text(text: str) -> str:
+    """Click's help as Markdown: a paragraph that click must not wrap becomes a code block."""
+    paragraphs = cleandoc(text).split("\n\n")
+    fenced = [
+        f"```\n{paragraph[2:]}\n```" if paragraph.startswith("\b\n") else paragraph
+        for paragraph in paragraphs
+    ]
+    return "\n\n".join(fenced) + "\n"
+
+
 def command_sections(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
     context = click.Context(command, info_name=" ".join(path))
     usage = " ".join([*path, *command.collect_usage_pieces(context)])
     yield f"{'#' * min(len(path) + 1, 4)} {' '.join(path)}\n\n```\n{usage}\n```\n"
     if command.help:
-        yield command.help.replace("\b\n", "").strip() + "\n"
+        yield help_text(command.help)
     rows = list(option_rows(command))
     if rows:
         yield table(("Option", "Meaning"), rows)

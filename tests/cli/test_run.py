@@ -210,6 +210,17 @@ def test_a_killed_run_leaves_the_agent_working(cli: Cli, gate: Callable[[], None
     assert outcome.state == "succeeded"
 
 
+def test_a_run_of_an_adapter_that_is_a_file_is_finished_as_well(cli: Cli) -> None:
+    """D1: whoever takes over loads the adapter from where it was."""
+    source = cli.cwd / "source"
+    os.mkfifo(source)
+    run = cli("run", "-a", SPEAKER, "-c", f"file={source}", "--detach").stdout.strip()
+    source.write_text("")
+    cli("runs", "log", run, "--follow")
+    (view,) = json.loads(cli("runs", "--json").stdout)
+    assert (view["adapterType"], view["status"]) == ("speaker", "failed")
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_being_ended_politely_also_leaves_the_agent_working(
     cli: Cli, gate: Callable[[], None], number: signal.Signals

@@ -133,7 +133,7 @@ def verdict(entry: ToolResult, look: Look, indent: str) -> str:
     facts = []
     if entry.is_error or entry.exit_code:
         facts.append(f"exit {entry.exit_code}" if entry.exit_code is not None else "failed")
-    if entry.duration_ms is not None:
+    if entry.duration_ms:
         facts.append(duration(entry.duration_ms / 1000))
     if entry.paired_by_guess:
         facts.append("paired by guess")

@@ -170,7 +170,8 @@ def _records(home: Home, run_id: str) -> Iterator[Record]:
 
 def _write_again(home: Home, run_id: str, numbers: list[int]) -> None:
     """Make lost transcripts from the logs: they are a cache (D2)."""
-    adapter = load_adapter(read_order(home, run_id).adapter_type)
+    order = read_order(home, run_id)
+    adapter = load_adapter(order.adapter_path or order.adapter_type)
     seq = 0
     with driving(home, run_id):
         for number in numbers:

@@ -17,6 +17,7 @@ from binderclip.cli.terminal import Terminal
 from binderclip.cli.words import homely
 from binderclip.contract.errors import BadWorkingDirectory
 from binderclip.contract.ids import short
+from binderclip.contract.run import StateChange
 from binderclip.contract.session import ResumeDecision
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs import lifecycle
@@ -26,6 +27,8 @@ from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.config import config_from_assignments
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome
+
+_FRESH = ResumeDecision(action="fresh", reason="started without --continue")
 
 
 class _WithCommand(click.Command):
@@ -114,11 +117,8 @@ def _drive(
     adapter: Adapter, cwd: str, prompt: str | None, values: dict[str, Any], resume: bool
 ) -> Drive:
     home = Home.from_env().ensure()
-    session = (
-        _session(home, adapter, cwd)
-        if resume
-        else ResumeDecision(action="fresh", reason="started without --continue")
-    )
+    place = str(values.get("cwd") or cwd)
+    session = _session(home, adapter, place) if resume else _FRESH
     order, request = local_order(
         adapter, cwd=cwd, prompt=prompt, config=values, session=session, now=time.time()
     )
@@ -140,7 +140,7 @@ def _detach(drive: Drive, as_json: bool) -> None:
         _end(drive, show, outcome)
         sys.exit(exit_code(outcome.state))
     if as_json:
-        terminal.write(f'{{"type":"status","runId":"{drive.run_id}","status":"running"}}\n')
+        show.state(StateChange(state="running", at=drive.now(), reason="detached", actor="cli"))
     else:
         run = short(drive.run_id)
         terminal.write(f"{run}\n")
@@ -153,9 +153,7 @@ def _show(drive: Drive, *, as_json: bool, debug: bool) -> int:
     drive.listener = show
     with interruptible(show) as interrupts, show:
         show.open(heading(drive.adapter.type, homely(drive.order.cwd)))
-        if drive.order.runtime.session_params or "--continue" not in (
-            drive.order.session_reason or ""
-        ):
+        if drive.order.session_reason != _FRESH.reason:
             show.notice(f"session: {drive.order.session_reason}")
         outcome = lifecycle.run(drive)
     _end(drive, show, outcome)

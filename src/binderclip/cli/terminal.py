@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from binderclip.cli.layout import cells, clipped
+from binderclip.cli.layout import clipped
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TICK_SECONDS = 0.1
@@ -140,8 +140,3 @@ class Ticker:
             if text:
                 self._terminal.status(f"{SPINNER[turn % len(SPINNER)]} {text}")
             turn += 1
-
-
-def fits(text: str, width: int | None) -> bool:
-    """Whether a line can stand on one row."""
-    return width is None or cells(text) <= width
