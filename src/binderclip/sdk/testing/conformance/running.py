@@ -113,7 +113,8 @@ def plan_keeps_secrets_out_of_argv(subject: Subject) -> None:
 
 
 def plan_hands_over_the_prompt(subject: Subject) -> None:
-    doc = subject.adapter.agent_configuration_doc()
+    # The list of fields speaks of the command line anyway; the adapter's own words must.
+    doc = subject.adapter.agent_configuration_doc().partition("## Configuration")[0]
     with _places() as places:
         plan = _planned(subject, places, {}, {})
         files = [path for path in places["scratch"].rglob("*") if path.is_file()]
