@@ -6,6 +6,7 @@ A `CliAdapter` says which command to run and how to read its lines; the rest is 
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -354,7 +355,8 @@ def _field_list(schema: ConfigSchema) -> str:
     lines = []
     for item in schema.fields:
         mark = " **Dangerous.**" if item.dangerous else ""
-        default = "" if item.default in (None, "", [], {}) else f" Default: `{item.default}`."
+        told = item.default if isinstance(item.default, str) else json.dumps(item.default)
+        default = "" if item.default in (None, "", [], {}) else f" Default: `{told}`."
         choice = " One of " + ", ".join(f"`{o.value}`" for o in item.options) + "."
         hint = item.hint or ""
         lines.append(f"- `{item.key}`: {hint}{choice if item.options else ''}{default}{mark}")
