@@ -10,7 +10,20 @@ import pytest
 from binderclip.adapters.codex_local import create_adapter
 from binderclip.adapters.codex_local.failures import failure_of
 from binderclip.adapters.codex_local.items import unwrapped
-from binderclip.sdk import Assistant, Diff, Result, System, ToolCall, ToolResult, Usage
+from binderclip.sdk import (
+    AgentRef,
+    Assistant,
+    Diff,
+    ExecutionRequest,
+    Outcome,
+    ProcessEnd,
+    Result,
+    RuntimeSession,
+    System,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from binderclip.sdk.testing.fixtures import Case, cases_of
 from binderclip.sdk.testing.replay import Replay, replay
 
@@ -351,6 +364,15 @@ def test_a_megabyte_of_output_is_kept_whole() -> None:
     assert "\n... 1 bytes omitted ...\n" in shell.content
 
 
-def test_the_model_is_the_one_that_was_asked_for() -> None:
-    """A5: Codex itself does not tell it."""
-    assert seen("plain").result.model is None
+@pytest.mark.parametrize(
+    ("config", "model"), [({"model": "gpt-5.5"}, "gpt-5.5"), ({}, None), ({"model": 5}, None)]
+)
+def test_the_model_is_the_one_that_was_asked_for(config: dict[str, Any], model: str | None) -> None:
+    """A5: Codex itself does not tell it, so without a setting it is unknown."""
+    agent = AgentRef(id="a", company_id="c", name="A", adapter_type="codex_local")
+    request = ExecutionRequest(run_id="r", agent=agent, runtime=RuntimeSession(), config=config)
+    parser = ADAPTER.create_parser()
+    for line in CASES["plain"].stdout.decode().strip().split("\n"):
+        parser.parse_line(line, "t")
+    outcome = Outcome(request=request, end=ProcessEnd(), parser=parser)
+    assert ADAPTER.conclude(outcome).model == model
