@@ -105,7 +105,7 @@ class JsonParser(Parser):
         super().__init__()
         self.shapes: set[tuple[str, ...]] = set()
         """Each shape seen: the names of type and subtype, then the keys (for drift alarms)."""
-        self._last_shape: tuple[Any, ...] = ()
+        self._seen: set[tuple[Any, ...]] = set()
 
     def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
         try:
@@ -114,12 +114,18 @@ class JsonParser(Parser):
             return self.parse_text(line, ts)
         if type(event) is not dict:
             return self.parse_text(line, ts)
-        shape = (event.get("type"), event.get("subtype"), tuple(event))
-        if shape != self._last_shape:
-            self._last_shape = shape
-            if len(self.shapes) < _MOST_SHAPES:
-                self.shapes.add((str(shape[0]), str(shape[1]), *event))
+        shape = (event.get("type"), event.get("subtype"), *event)
+        try:
+            if shape not in self._seen:
+                self._note(shape)
+        except TypeError:
+            self._note((str(shape[0]), str(shape[1]), *event))
         return self.parse_event(event, ts)
+
+    def _note(self, shape: tuple[Any, ...]) -> None:
+        if len(self._seen) < _MOST_SHAPES:
+            self._seen.add(shape)
+            self.shapes.add(tuple(map(str, shape)))
 
     def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
         """The entries of one event; None if its type is unknown."""
