@@ -114,6 +114,12 @@ def test_steps_add_up_and_the_answer_includes_its_reasoning() -> None:
     assert seen.result.cost_usd == 0.3
 
 
+def test_a_cost_of_nothing_for_something_is_unknown() -> None:
+    """D10: exact or unknown, not 0."""
+    seen = told(finish("stop", tokens={"input": 5, "output": 7}, cost=0))
+    assert seen.result.cost_usd is None
+
+
 def test_a_resumed_run_counts_for_itself() -> None:
     """Trap 2: nothing is subtracted."""
     session = {"sessionId": SESSION, "totals": {"usage": {"inputTokens": 1200}}}

@@ -37,7 +37,7 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
-from binderclip.sdk.usage import add, count
+from binderclip.sdk.usage import add, count, total_tokens
 
 UNKNOWN_SESSION = "Session not found"
 USAGE = "opencode run [message"
@@ -96,6 +96,9 @@ class OpenCodeParser(JsonParser):
         facts = self.facts
         if facts.ended is None and facts.failure is None:
             facts.failure = self._denial() or self._complaint
+        if facts.cost_usd == 0 and total_tokens(facts.usage):
+            # OpenCode counts a model whose price it does not know as free.
+            facts.cost_usd = None
         if facts.ended is None:
             return ()
         usage = facts.usage or Usage()
@@ -175,7 +178,7 @@ class OpenCodeParser(JsonParser):
         facts.usage = add(facts.usage, _usage(part.get("tokens")))
         cost = part.get("cost")
         if isinstance(cost, int | float) and as_number(cost, -1) >= 0:
-            facts.cost_usd = round((facts.cost_usd or 0) + as_number(cost), 10)
+            facts.cost_usd = round((facts.cost_usd or 0.0) + as_number(cost), 10)
         self._reason = as_string(part.get("reason"))
         if self._reason in _GOES_ON:
             return ()
