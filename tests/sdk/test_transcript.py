@@ -300,7 +300,6 @@ def test_only_a_few_failures_are_kept_and_none_is_long() -> None:
         [User(ts=TS, text="u", parent_tool_use_id=["p"])],  # type: ignore[arg-type]
         [Diff(ts=TS, change_type="add", text=["x"])],  # type: ignore[arg-type]
     ],
-    ids=repr,
 )
 def test_junk_from_a_parser_is_dropped_and_counted(junk: Any) -> None:
     """T4: entries of a wrong shape are dropped and counted; the run goes on."""
@@ -310,7 +309,7 @@ def test_junk_from_a_parser_is_dropped_and_counted(junk: Any) -> None:
     assert builder.dropped >= 1
 
 
-@pytest.mark.parametrize("end", [5, None, "x", [object()], ValueError("late")], ids=repr)
+@pytest.mark.parametrize("end", [5, None, "x", [object()], ValueError("late")])
 def test_junk_at_the_end_does_not_stop_the_run(end: Any) -> None:
     builder = TranscriptBuilder(Scripted([User(ts=TS, text="u")], end=end))
     fed(builder, b"x\n")
