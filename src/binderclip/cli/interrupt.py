@@ -77,7 +77,8 @@ def interruptible(show: Show) -> Iterator[Interrupts]:
 def _leave(show: Show, number: int) -> None:
     """End at once, by the same signal; the agent goes on and can be watched."""
     run = short(show.run_id)
-    text = f"\nbinderclip ends, the agent goes on: binderclip watch {run}\n"
+    fresh_line = "\r\x1b[2K" if show.terminal.lively else ""
+    text = f"{fresh_line}binderclip ends, the agent goes on: binderclip watch {run}\n"
     with suppress(OSError):
         os.write(sys.stderr.fileno(), text.encode())
     signal.signal(number, signal.SIG_DFL)

@@ -24,6 +24,7 @@ from binderclip.contract.run import RunView, StateChange
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.driver import driving
 from binderclip.runs.transcript import Transcriber
+from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
 from binderclip.store.runfile import read_order, read_outcome
 from binderclip.store.runlog import AttemptLog
@@ -37,7 +38,7 @@ _RECORDS_AT_ONCE = 2000
 
 def print_run(home: Home, run_id: str, *, as_json: bool) -> None:
     """Everything that is known about one run, and its history."""
-    view = history.view(home, run_id)
+    view = file_view(home, run_id)
     outcome = read_outcome(home, run_id)
     changes = outcome.history if outcome else ()
     if as_json:

@@ -29,6 +29,7 @@ from binderclip.cli.words import (
 from binderclip.contract.ids import short
 from binderclip.contract.run import TERMINAL_STATES, RunState, RunView
 from binderclip.contract.wire import iso_time
+from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
 
 _HEAD = ("RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "PROMPT")
@@ -180,7 +181,7 @@ def cancel_command(run: str, kill: bool, reason: str) -> None:
     from binderclip.runs.execute import cancel
 
     home, run_id = _found(run)
-    view = history.view(home, run_id)
+    view = file_view(home, run_id)
     if view.status in TERMINAL_STATES:
         click.echo(f"Run {short(run_id)} is over already: {STATES[view.status][0]}.")
         return

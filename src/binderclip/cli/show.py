@@ -85,6 +85,11 @@ class TextShow(Show):
     def state(self, change: StateChange) -> None:
         self._word = change.state
 
+    def attempt(self, directory: Path) -> None:
+        # Whoever watches is not told of states, but an attempt runs.
+        self._word = "running"
+        super().attempt(directory)
+
     def records(self, records: Sequence[Record]) -> None:
         self._heard = time.time()
         with self._drawing:
