@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import get_args
 
 import pytest
 
 from binderclip.contract import errors
 from binderclip.contract.errors import BinderclipError, ConfigError
-from binderclip.contract.run import ErrorCode
 
 
 def all_errors(kind: type[BinderclipError] = BinderclipError) -> list[type[BinderclipError]]:
@@ -37,16 +35,6 @@ def test_the_docstring_draws_the_tree_with_its_codes() -> None:
 def test_every_error_says_when_it_is_raised(kind: type[BinderclipError]) -> None:
     assert kind.__doc__
     assert re.fullmatch(r"[a-z]+(_[a-z]+)*", kind.code)
-
-
-def test_a_code_is_shared_with_an_ancestor_or_names_the_same_result() -> None:
-    """Two branches of the tree share a code only where a run's result has that code too."""
-    for kind in all_errors():
-        for other in all_errors():
-            related = issubclass(kind, other) or issubclass(other, kind)
-            siblings = kind.__base__ is other.__base__
-            if kind.code == other.code and not related and not siblings:
-                assert kind.code in get_args(ErrorCode)
 
 
 def test_an_error_carries_message_hint_and_fields() -> None:
