@@ -99,6 +99,7 @@ def test_an_answer_after_an_error_is_a_success_whatever_the_exit_code() -> None:
     )
     assert seen.result.error_code is None
     assert seen.result.summary == "Done."
+    assert [e.text for e in seen.entries if isinstance(e, System)] == ["prompt is too long"]
 
 
 def test_steps_add_up_and_the_answer_includes_its_reasoning() -> None:

@@ -101,7 +101,7 @@ def test_instructions_that_are_no_file_never_become_the_instructions(program: Pa
 @pytest.mark.parametrize("field", ["model", "provider"])
 def test_a_value_that_looks_like_a_flag_is_refused(program: Path, field: str) -> None:
     with pytest.raises(ConfigError, match=field):
-        planned(program, **{field: "--api-key"})
+        planned(program, None, (), **{field: "--api-key"})
 
 
 def test_skills_lie_in_the_runs_own_directory(program: Path, tmp_path: Path) -> None:

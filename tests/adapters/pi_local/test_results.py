@@ -114,8 +114,8 @@ def test_lines_end_at_line_feeds_only() -> None:
 
 def test_calls_summaries_and_nested_calls_add_up() -> None:
     """D10: each model call once; repetitions in other events are not added."""
-    usage = {"input": 5, "output": 7, "cacheRead": 2, "cacheWrite": 1, "reasoning": 3}
-    usage = {**usage, "cost": {"total": 0.1}}
+    counts = {"input": 5, "output": 7, "cacheRead": 2, "cacheWrite": 1, "reasoning": 3}
+    usage = {**counts, "cost": {"total": 0.1}}
     message = said("Done.", usage=usage)["message"]
     seen = told(
         {"type": "message_update", "usage": usage, "assistantMessageEvent": {"type": "start"}},

@@ -18,6 +18,7 @@ from binderclip.adapters.opencode_local.tools import (
     attachments_of,
     diff_of,
     kind_of,
+    title_of,
     with_items,
 )
 from binderclip.sdk import (
@@ -141,8 +142,11 @@ class OpenCodeParser(JsonParser):
         return (Init(ts=ts, model="", session_id=found),)
 
     def _step_start(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
-        self.facts.ended = None
-        return ()
+        """An error that the run survives is a notice; the last one stands in the result."""
+        facts = self.facts
+        survived = facts.failure if facts.ended == "failure" else None
+        facts.ended = None
+        return (System(ts=ts, text=survived.message),) if survived else ()
 
     def _text(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         text = as_string(parse_object(event.get("part")).get("text"))
@@ -166,7 +170,7 @@ class OpenCodeParser(JsonParser):
             input=with_items(given) if kind == "todo" else given,
             tool_use_id=id or None,
             tool_kind=kind,
-            title=as_string(state.get("title")) or None,
+            title=title_of(given, state),
         )
         result = _result(ts, id, name, state, metadata)
         if result.is_error:
@@ -190,9 +194,8 @@ class OpenCodeParser(JsonParser):
         return ()
 
     def _error(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
-        failure = failure_of_error(event, begun=self.facts.usage is not None)
-        self._fail(failure)
-        return (System(ts=ts, text=failure.message),)
+        self._fail(failure_of_error(event, begun=self.facts.usage is not None))
+        return ()
 
     def _fail(self, failure: Failure) -> None:
         self.facts.ended, self.facts.failure = "failure", failure

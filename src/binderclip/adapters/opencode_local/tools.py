@@ -41,6 +41,11 @@ def kind_of(name: str) -> ToolKind:
     return "mcp" if "_" in name else "other"
 
 
+def title_of(given: dict[str, Any], state: dict[str, Any]) -> str | None:
+    """The file as the agent named it, else OpenCode's own title; it shortens paths."""
+    return as_string(given.get("filePath")) or as_string(state.get("title")) or None
+
+
 def with_items(given: dict[str, Any]) -> dict[str, Any]:
     """A todo call's input in the form that renderers know."""
     todos = given.get("todos")
