@@ -12,7 +12,21 @@ import msgspec
 import pytest
 
 import binderclip.contract
-from binderclip.contract import check, checkpoint, config, entry, event, manifest, run, session
+from binderclip.contract import (
+    agent,
+    check,
+    checkpoint,
+    company,
+    config,
+    entry,
+    event,
+    manifest,
+    operation,
+    run,
+    session,
+    task,
+    wake,
+)
 from binderclip.contract.target import ExecutionTarget
 from binderclip.contract.wire import Wire, from_json, from_plain, iso_time, to_json, to_plain
 
@@ -48,6 +62,13 @@ CHECKPOINT_JSON = {
     "expert": {"key": "k", "name": "n", "version": "1"},
     "usage": USAGE_JSON,
     "metadata": {"runtime": "codex", "externalExecution": True},
+}
+NO_BUDGET_JSON = {
+    "usd": None,
+    "tokens": None,
+    "runs": None,
+    "minutes": None,
+    "period": "month",
 }
 STEP = event.Step(step_number=1, usage=USAGE, started_at=7)
 STEP_JSON = {"stepNumber": 1, "usage": USAGE_JSON, "startedAt": 7, "newMessages": []}
@@ -397,11 +418,13 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
             "createdAt": "",
             "attempts": 0,
             "usage": RUN_USAGE_JSON,
+            "scheduled": False,
             **dict.fromkeys(
                 (
                     *("cwd", "prompt", "agentId", "agentName", "taskId", "startedAt", "endedAt"),
                     *("sessionId", "sessionReason", "provider", "model", "costUsd", "errorCode"),
                     *("errorMessage", "retryOf", "summary", "result", "coverage", "directory"),
+                    *("companyId", "notBefore", "waitingFor", "budgetNote"),
                 )
             ),
         },
@@ -438,6 +461,254 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
         ExecutionTarget(kind="ssh", host="h", port=22, user="u", remote_cwd="/r"),
         {"kind": "ssh", "host": "h", "port": 22, "user": "u", "remoteCwd": "/r"},
     ),
+    (
+        agent.Budget(usd=2.5),
+        {"usd": 2.5, "tokens": None, "runs": None, "minutes": None, "period": "month"},
+    ),
+    (
+        agent.Spent(runs=1),
+        {"usd": 0.0, "tokens": 0, "runs": 1, "minutes": 0.0, "since": None},
+    ),
+    (
+        agent.Agent(
+            id="a",
+            company_id="c",
+            name="Ada",
+            adapter_type="process",
+            adapter_config={"env": {"KEY": {"secret": "key"}}},
+        ),
+        {
+            "id": "a",
+            "companyId": "c",
+            "name": "Ada",
+            "adapterType": "process",
+            "adapterConfig": {"env": {"KEY": {"secret": "key"}}},
+            "role": None,
+            "status": "active",
+            "pausedReason": None,
+            "heartbeatMinutes": None,
+            "nextBeatAt": None,
+            "maxConcurrentRuns": 1,
+            "retryLimit": 3,
+            "budget": NO_BUDGET_JSON,
+            "runBudget": NO_BUDGET_JSON,
+            "sessionLimits": None,
+            "environmentId": None,
+            "workspace": "worktree",
+            "instructions": None,
+            "createdAt": "",
+            "updatedAt": "",
+        },
+    ),
+    (
+        agent.Pause(
+            id="p",
+            agent_id="a",
+            task_key="t",
+            reason="failed three times",
+            error_code="auth",
+            error_message="no key",
+            run_id="r",
+            since=TS,
+        ),
+        {
+            "id": "p",
+            "agentId": "a",
+            "taskKey": "t",
+            "reason": "failed three times",
+            "errorCode": "auth",
+            "errorMessage": "no key",
+            "runId": "r",
+            "since": TS,
+            "resetAt": None,
+            "resetBy": None,
+        },
+    ),
+    (
+        company.Company(id="c", name="Acme", created_at=TS, updated_at=TS),
+        {
+            "id": "c",
+            "name": "Acme",
+            "forbidDangerous": False,
+            "network": "open",
+            "createdAt": TS,
+            "updatedAt": TS,
+        },
+    ),
+    (
+        company.Environment(id="e", company_id="c", name="box", kind="ssh", config={"host": "h"}),
+        {
+            "id": "e",
+            "companyId": "c",
+            "name": "box",
+            "kind": "ssh",
+            "config": {"host": "h"},
+            "createdAt": "",
+            "updatedAt": "",
+        },
+    ),
+    (
+        company.SecretView(id="s", company_id="c", name="key", created_at=TS, updated_at=TS),
+        {"id": "s", "companyId": "c", "name": "key", "createdAt": TS, "updatedAt": TS},
+    ),
+    (
+        company.Activity(
+            id="x",
+            company_id="c",
+            at=TS,
+            actor="person",
+            verb="created",
+            subject_kind="task",
+            subject_id="t",
+        ),
+        {
+            "id": "x",
+            "companyId": "c",
+            "at": TS,
+            "actor": "person",
+            "verb": "created",
+            "subjectKind": "task",
+            "subjectId": "t",
+            "detail": {},
+        },
+    ),
+    (
+        company.CostLine(
+            day="2026-01-02",
+            agent_id="a",
+            adapter_type="process",
+            model=None,
+            runs=2,
+            input_tokens=1,
+            cached_input_tokens=2,
+            cache_write_tokens=3,
+            output_tokens=4,
+            cost_usd=0.5,
+            runs_of_unknown_cost=1,
+        ),
+        {
+            "day": "2026-01-02",
+            "agentId": "a",
+            "adapterType": "process",
+            "model": None,
+            "runs": 2,
+            "inputTokens": 1,
+            "cachedInputTokens": 2,
+            "cacheWriteTokens": 3,
+            "outputTokens": 4,
+            "costUsd": 0.5,
+            "runsOfUnknownCost": 1,
+        },
+    ),
+    (
+        task.Task(id="t", company_id="c", identifier="T-1", title="fix", blocked_by=("b",)),
+        {
+            "id": "t",
+            "companyId": "c",
+            "identifier": "T-1",
+            "title": "fix",
+            "body": "",
+            "status": "todo",
+            "priority": "medium",
+            "assigneeAgentId": None,
+            "parentId": None,
+            "blockedBy": ["b"],
+            "cwd": None,
+            "workspace": None,
+            "environmentId": None,
+            "checkoutRunId": None,
+            "createdBy": "person",
+            "createdAt": "",
+            "updatedAt": "",
+            "completedAt": None,
+        },
+    ),
+    (
+        task.Comment(id="m", task_id="t", author="person", body="hi", created_at=TS),
+        {
+            "id": "m",
+            "taskId": "t",
+            "author": "person",
+            "body": "hi",
+            "runId": None,
+            "createdAt": TS,
+        },
+    ),
+    (
+        task.Interaction(
+            id="i", task_id="t", run_id="r", agent_id="a", kind="request_confirmation"
+        ),
+        {
+            "id": "i",
+            "taskId": "t",
+            "runId": "r",
+            "agentId": "a",
+            "kind": "request_confirmation",
+            "status": "open",
+            "payload": {},
+            "response": None,
+            "createdAt": "",
+            "resolvedAt": None,
+            "resolvedBy": None,
+        },
+    ),
+    (
+        task.Approval(id="v", company_id="c", kind="hire", task_ids=("t",)),
+        {
+            "id": "v",
+            "companyId": "c",
+            "kind": "hire",
+            "status": "pending",
+            "payload": {},
+            "requestedBy": None,
+            "runId": None,
+            "taskIds": ["t"],
+            "decisionNote": None,
+            "createdAt": "",
+            "decidedAt": None,
+            "decidedBy": None,
+        },
+    ),
+    (
+        wake.Wake(
+            id="w", run_id="r", agent_id="a", task_id=None, reason="timer", actor="system", at=TS
+        ),
+        {
+            "id": "w",
+            "runId": "r",
+            "agentId": "a",
+            "taskId": None,
+            "reason": "timer",
+            "actor": "system",
+            "at": TS,
+            "prompt": None,
+            "commentId": None,
+            "approvalId": None,
+            "coalesced": False,
+        },
+    ),
+    (
+        wake.WakeReceipt(run_id="r", status="queued", coalesced=False),
+        {"runId": "r", "status": "queued", "coalesced": False},
+    ),
+    (
+        operation.WorkspaceOperation(
+            id="o", run_id="r", task_id="t", kind="workspace_finalize", started_at=TS
+        ),
+        {
+            "id": "o",
+            "runId": "r",
+            "taskId": "t",
+            "kind": "workspace_finalize",
+            "status": "running",
+            "startedAt": TS,
+            "endedAt": None,
+            "error": None,
+            "detail": {},
+            "waivedBy": None,
+            "waiveReason": None,
+        },
+    ),
 ]
 # Shared fields of a family; their members stand in the table.
 ABSTRACT = {entry.EntryFields, event.EventFields}
@@ -457,7 +728,8 @@ def example_name(example: tuple[Wire, dict[str, Any]]) -> str:
 
 def test_every_structure_of_the_contract_has_an_example() -> None:
     """A4, A5, T1, N2, N3: nothing crosses a wire without its JSON being written down here."""
-    assert set(structures()) - ABSTRACT == {type(value) for value, _ in EXAMPLES}
+    missing = set(structures()) - ABSTRACT - {type(value) for value, _ in EXAMPLES}
+    assert not missing, f"write an example of {sorted(kind.__name__ for kind in missing)} here"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=map(example_name, EXAMPLES))

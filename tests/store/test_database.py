@@ -32,12 +32,13 @@ SESSION = {
     "created_at": "",
     "updated_at": "",
 }
+TODAY = tables.SCHEMA_VERSION
 SECOND = """
 from alembic import op
 from sqlalchemy import Column, Text
 
-revision = "0002"
-down_revision = "0001"
+revision = "0999"
+down_revision = "{today}"
 
 
 def upgrade():
@@ -64,9 +65,9 @@ def newer_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "100% migrations"
     shutil.copytree(migrate.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(migrate, "FOLDER", folder)
-    monkeypatch.setattr(tables, "SCHEMA_VERSION", "0002")
-    second = folder / "versions" / "v0002_colour.py"
-    second.write_text(SECOND.format(then=""))
+    second = folder / "versions" / "v0999_colour.py"
+    second.write_text(SECOND.format(then="", today=TODAY))
+    monkeypatch.setattr(tables, "SCHEMA_VERSION", "0999")
     return second
 
 
@@ -81,6 +82,30 @@ def schema(path: Path) -> list[tuple[str, str, str]]:
         return [
             (kind, name, " ".join(sql.split())) for kind, name, sql in connection.execute(query)
         ]
+    finally:
+        connection.close()
+
+
+def shapes(path: Path) -> dict[str, object]:
+    """Tables by their columns and keys, since added columns stand elsewhere in the text."""
+    found: dict[str, object] = {}
+    for kind, name, sql in schema(path):
+        if "alembic_version" in name:
+            continue
+        found[name] = sql if kind != "table" else table_shape(path, name)
+    return found
+
+
+def table_shape(path: Path, name: str) -> object:
+    columns = rows_of(path, f"pragma_table_xinfo('{name}')")
+    keys = sorted(row[2:] for row in rows_of(path, f"pragma_foreign_key_list('{name}')"))
+    return columns, keys
+
+
+def rows_of(path: Path, table: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(f"select * from {table}").fetchall()
     finally:
         connection.close()
 
@@ -120,10 +145,8 @@ def test_the_snapshot_equals_the_migrations(home: Home, tmp_path: Path) -> None:
         assert context.get_current_revision() == tables.SCHEMA_VERSION
     engine.dispose()
 
-    def of_schema(path: Path) -> list[tuple[str, str, str]]:
-        return [row for row in schema(path) if "alembic_version" not in row[1]]
-
-    assert of_schema(migrated) == of_schema(file_of(home))
+    assert shapes(migrated) == shapes(file_of(home))
+    assert rows_of(migrated, "companies") == rows_of(file_of(home), "companies")
 
 
 def test_a_current_database_opens_without_alembic(home: Home) -> None:
@@ -136,7 +159,7 @@ def test_a_current_database_opens_without_alembic(home: Home) -> None:
 
 def test_an_older_database_is_migrated_and_keeps_its_rows(home: Home, newer_schema: Path) -> None:
     with pytest.MonkeyPatch.context() as today:
-        today.setattr(tables, "SCHEMA_VERSION", "0001")
+        today.setattr(tables, "SCHEMA_VERSION", TODAY)
         with Database.open(home) as database, database.writing() as connection:
             connection.execute(insert(tables.sessions).values(**SESSION))
     for _ in range(2):
@@ -147,10 +170,10 @@ def test_an_older_database_is_migrated_and_keeps_its_rows(home: Home, newer_sche
 
 def test_a_migration_that_fails_changes_nothing(home: Home, newer_schema: Path) -> None:
     with pytest.MonkeyPatch.context() as today:
-        today.setattr(tables, "SCHEMA_VERSION", "0001")
+        today.setattr(tables, "SCHEMA_VERSION", TODAY)
         open_once(home)
     before = schema(file_of(home))
-    newer_schema.write_text(SECOND.format(then='op.execute("select * from nowhere")'))
+    newer_schema.write_text(SECOND.format(then='op.execute("select * from nowhere")', today=TODAY))
     with pytest.raises(StoreError, match="no such table: nowhere"):
         open_once(home)
     assert schema(file_of(home)) == before
@@ -158,9 +181,9 @@ def test_a_migration_that_fails_changes_nothing(home: Home, newer_schema: Path) 
 
 def test_a_newer_database_is_refused_and_left_alone(home: Home) -> None:
     open_once(home)
-    execute(file_of(home), "update alembic_version set version_num = '0999'")
+    execute(file_of(home), "update alembic_version set version_num = '9999'")
     before = schema(file_of(home))
-    with pytest.raises(StoreTooNew, match="0999") as caught:
+    with pytest.raises(StoreTooNew, match="9999") as caught:
         open_once(home)
     assert caught.value.hint is not None and "Upgrade binderclip" in caught.value.hint
     assert schema(file_of(home)) == before

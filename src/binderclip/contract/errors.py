@@ -16,6 +16,8 @@
       ParserError              parse_failed
       StoreError               store_failed
         StoreTooNew            store_too_new
+        NotFound               not_found
+        Conflict               conflict
 
 Each has a stable `code`, a message that says what to do next, and its data as fields.
 Timeouts, cancellations and failed agents are results of a run, not exceptions.
@@ -123,3 +125,20 @@ class StoreTooNew(StoreError):
     """The database was written by a newer binderclip."""
 
     code = "store_too_new"
+
+
+class NotFound(StoreError):
+    """There is no company, agent, task or other record of this id."""
+
+    code = "not_found"
+
+
+class Conflict(StoreError):
+    """What was asked contradicts what is there; `code` of the instance may say more."""
+
+    code = "conflict"
+
+    def __init__(self, message: str, *, code: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        if code is not None:
+            self.code = code  # type: ignore[misc]

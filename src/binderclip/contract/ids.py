@@ -33,3 +33,8 @@ def month_of(id: str) -> str:
 def short(id: str) -> str:
     """What people see and type: the last eight characters."""
     return id[-SHORT_LENGTH:]
+
+
+def floor_id(unix_seconds: float) -> str:
+    """Sorts before every id that was made at this time or later."""
+    return str(UUID(int=int(unix_seconds * 1000) << 80))

@@ -165,6 +165,8 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     runtime: RuntimeSession = RuntimeSession()
     session_reason: str | None = None
     retry_of: str | None = None
+    scheduled: bool = False
+    """Admitted by the control plane: counts for its limits; an ad-hoc run does not (R2)."""
 
 
 class StateChange(Wire, frozen=True, kw_only=True):
@@ -205,3 +207,10 @@ class RunView(Wire, frozen=True, kw_only=True, omit_defaults=False):
     result: ExecutionResult | None = None
     coverage: Coverage | None = None
     directory: str | None = None
+    company_id: str | None = None
+    scheduled: bool = False
+    not_before: str | None = None
+    waiting_for: str | None = None
+    """Why a queued run has not started yet, in words."""
+    budget_note: str | None = None
+    """How a budget holds for this run: in flight, or only between runs."""

@@ -60,7 +60,8 @@ def _take_in(home: Home, store: RunStore, run_id: str, report: _Report) -> list[
     """Make the rows of a run and its attempts; when and which run ended, if it did."""
     order = read_order(home, run_id)
     outcome = read_outcome(home, run_id)
-    store.create(order)
+    # A run of the control plane is past its queue once it has files.
+    store.create(order, "starting" if order.scheduled else "queued")
     for attempt in home.attempts(run_id):
         try:
             _take_attempt(home, store, run_id, attempt)

@@ -61,6 +61,7 @@ def order_row(order: RunOrder, state: RunState) -> dict[str, Any]:
         "session_id": asked.session_display_id or asked.session_id,
         "session_reason": order.session_reason,
         "finalized": False,
+        "scheduled": order.scheduled,
     }
 
 
@@ -118,6 +119,11 @@ def view_of(row: RowMapping, directory: str, *, whole: bool = True) -> RunView:
         result=of_text(row["result"], ExecutionResult) if whole else None,
         coverage=of_text(row["coverage"], Coverage),
         directory=directory,
+        company_id=row["company_id"],
+        scheduled=row["scheduled"],
+        not_before=row["not_before"],
+        waiting_for=row["waiting_for"],
+        budget_note=row["budget_note"],
     )
 
 
@@ -190,5 +196,7 @@ def _count(value: int | None) -> int | None:
 
 
 def _task_id(order: RunOrder) -> str | None:
-    named = order.context.get("taskId") or order.context.get("issueId") or order.task_key
+    named = order.context.get("taskId") or order.context.get("issueId")
+    if named is None and not order.scheduled:
+        named = order.task_key
     return named if isinstance(named, str) and named != HEARTBEAT else None

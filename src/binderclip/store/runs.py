@@ -6,7 +6,8 @@ Every method is one transaction. Terminal states are terminal; finishing twice c
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
+import typing
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
@@ -33,23 +34,13 @@ class RunStore:
     def create(self, order: RunOrder, state: RunState = "queued") -> None:
         """Add a run; one that is there already stays as it is."""
         with self.db.writing() as connection:
-            if _row(connection, order.id) is None:
-                connection.execute(insert(runs).values(**order_row(order, state)))
-                reason = ", ".join(order.wake_reasons) or "created"
-                change = StateChange(
-                    state=state, at=order.created_at, reason=reason, actor=order.actor
-                )
-                _append_change(connection, order.id, change)
+            if find(connection, order.id) is None:
+                add(connection, order_row(order, state), order.wake_reasons)
 
     def change_state(self, run_id: str, change: StateChange) -> None:
         """Note that the run is in another state; a terminal one is never left."""
         with self.db.writing() as connection:
-            status = _known(connection, run_id)["status"]
-            if status in TERMINAL_STATES:
-                _refuse_to_leave(run_id, status, change.state)
-                return
-            connection.execute(update(runs).where(runs.c.id == run_id).values(status=change.state))
-            _append_change(connection, run_id, change)
+            enter(connection, run_id, change)
 
     def begin_attempt(
         self, run_id: str, attempt: int, started_at: str | None, pid: int | None = None
@@ -71,19 +62,8 @@ class RunStore:
 
     def finish(self, run_id: str, outcome: RunOutcome) -> None:
         """Write all that a run's end brings; a run that was finished before stays as it is."""
-        if outcome.state not in TERMINAL_STATES:
-            raise StoreError(f"Run {run_id} cannot be finished as {outcome.state}.")
         with self.db.writing() as connection:
-            run = _known(connection, run_id)
-            if run["status"] in TERMINAL_STATES:
-                _refuse_to_leave(run_id, run["status"], outcome.state)
-            if run["finalized"]:
-                return
-            values = outcome_row(run, outcome)
-            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
-            _write_history(connection, run, outcome)
-            _write_usage(connection, run, outcome)
-            sessions.carry_on(connection, run, outcome)
+            finish(connection, run_id, outcome)
 
     def get(self, run_id: str) -> RunView:
         with self.db.reading() as connection:
@@ -95,8 +75,12 @@ class RunStore:
         before: str | None = None,
         status: RunState | None = None,
         adapter_type: str | None = None,
+        **columns: str | None,
     ) -> _Views:
-        """Runs, newest first, older than the run `before`; without their whole results."""
+        """Runs, newest first, older than the run `before`; without their whole results.
+
+        `columns` may be company_id, agent_id, task_id and retry_of.
+        """
         query = select(runs).order_by(runs.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(runs.c.id < before)
@@ -104,6 +88,9 @@ class RunStore:
             query = query.where(runs.c.status == status)
         if adapter_type is not None:
             query = query.where(runs.c.adapter_type == adapter_type)
+        for name, value in columns.items():
+            if value is not None:
+                query = query.where(runs.c[name] == value)
         with self.db.reading() as connection:
             found = connection.execute(query).mappings()
             return [self._view(row, whole=False) for row in found]
@@ -119,7 +106,8 @@ class RunStore:
 
     def unfinished(self) -> builtins.list[str]:
         """Ids of runs in a state that is not terminal, oldest first."""
-        query = select(runs.c.id).where(runs.c.status.not_in(TERMINAL_STATES)).order_by(runs.c.id)
+        open_states = set(typing.get_args(RunState)) - TERMINAL_STATES
+        query = select(runs.c.id).where(runs.c.status.in_(open_states)).order_by(runs.c.id)
         with self.db.reading() as connection:
             return builtins.list(connection.scalars(query))
 
@@ -150,12 +138,52 @@ class RunStore:
         return view_of(row, str(self.db.home.run_dir(row["id"])), whole=whole)
 
 
-def _row(connection: Connection, run_id: str) -> RowMapping | None:
-    return connection.execute(select(runs).where(runs.c.id == run_id)).mappings().one_or_none()
+def add(connection: Connection, row: Mapping[str, Any], reasons: Iterable[str] = ()) -> None:
+    """Add the row of a run and the first line of its history."""
+    connection.execute(insert(runs).values(**row))
+    reason = ", ".join(reasons) or "created"
+    change = StateChange(
+        state=row["status"], at=row["created_at"], reason=reason, actor=row["actor"]
+    )
+    _append_change(connection, row["id"], change)
 
 
-def _known(connection: Connection, run_id: str) -> RowMapping:
-    row = _row(connection, run_id)
+def enter(connection: Connection, run_id: str, change: StateChange, **columns: Any) -> None:
+    """Put a run into another state, setting other columns along; a terminal one is never left."""
+    status = _known(connection, run_id, lock=True)["status"]
+    if status in TERMINAL_STATES:
+        _refuse_to_leave(run_id, status, change.state)
+        return
+    values = {"status": change.state, **columns}
+    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+    _append_change(connection, run_id, change)
+
+
+def finish(connection: Connection, run_id: str, outcome: RunOutcome) -> RowMapping | None:
+    """Write all that a run's end brings; its row as it was before, None if it was over already."""
+    if outcome.state not in TERMINAL_STATES:
+        raise StoreError(f"Run {run_id} cannot be finished as {outcome.state}.")
+    run = _known(connection, run_id, lock=True)
+    if run["status"] in TERMINAL_STATES:
+        _refuse_to_leave(run_id, run["status"], outcome.state)
+    if run["finalized"]:
+        return None
+    values = {**outcome_row(run, outcome), "waiting_for": None}
+    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+    _write_history(connection, run, outcome)
+    _write_usage(connection, run, outcome)
+    sessions.carry_on(connection, run, outcome)
+    return run
+
+
+def find(connection: Connection, run_id: str, *, lock: bool = False) -> RowMapping | None:
+    """The row of a run, held for this transaction where the database can."""
+    query = select(runs).where(runs.c.id == run_id)
+    return connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+
+
+def _known(connection: Connection, run_id: str, *, lock: bool = False) -> RowMapping:
+    row = find(connection, run_id, lock=lock)
     if row is None:
         message = f"The database has no run {run_id}."
         raise RunNotFound(message, hint="`binderclip runs` lists what there is.")

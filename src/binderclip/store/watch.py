@@ -10,7 +10,7 @@ import os
 import select
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -27,9 +27,16 @@ _Look: TypeAlias = tuple[tuple[str, int, int, int], ...]
 class Watch:
     """Tells whether one of its paths changed; begin to watch, then read, then wait."""
 
-    def __init__(self, watcher: Watcher, paths: Sequence[Path], look: bool) -> None:
+    def __init__(
+        self,
+        watcher: Watcher,
+        paths: Sequence[Path],
+        look: bool,
+        heard: Callable[[], None] | None = None,
+    ) -> None:
         self.paths = tuple(paths)
         self._watcher = watcher
+        self._heard = heard
         self._changed = threading.Event()
         self._seen: _Look | None = _look(self.paths) if look else None
 
@@ -52,6 +59,13 @@ class Watch:
     def notice(self) -> None:
         """End the wait, or the next one."""
         self._changed.set()
+        if self._heard is not None:
+            self._heard()
+
+    @property
+    def silent(self) -> bool:
+        """Whether no notices come, so that whoever does not wait has to look."""
+        return self._seen is not None
 
     def look(self) -> None:
         """From now on look at the paths oneself, since no more notices can be had."""
@@ -96,13 +110,14 @@ class Watcher:
         if self._inotify is not None:
             self._thread.start()
 
-    def watch(self, *paths: Path) -> Watch:
+    def watch(self, *paths: Path, heard: Callable[[], None] | None = None) -> Watch:
         """Watch directories (entries come, go, are written) and files, which may not exist yet.
 
-        A file that is replaced is watched on under its name.
+        A file that is replaced is watched on under its name. `heard` is called at each notice,
+        in the watcher's thread, for those who do not wait.
         """
         if self._inotify is not None:
-            watch = Watch(self, paths, look=False)
+            watch = Watch(self, paths, look=False, heard=heard)
             try:
                 with self._lock:
                     for path in watch.paths:
