@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from binderclip.supervisor.launch import Capture, Limits, SpawnFailed, read_exit
 from tests.supervisor.attempts import (
     BOTH_FILE,
     BOTH_PIPE,
+    NO_LIMITS,
     Attempt,
     TinyDisk,
     eventually,
@@ -28,11 +31,8 @@ STUBBORN = (
 CHATTY = "import os\nwhile True: os.write(1, b'x' * 999 + b'\\n')\n"
 
 
-def limits(**changed: float) -> Limits:
-    return Limits(**{**dict.fromkeys(_NAMES, 0), "grace_sec": 5, **changed})  # type: ignore[arg-type]
-
-
-_NAMES = ("timeout_sec", "idle_timeout_sec", "max_log_bytes", "disk_reserve_bytes")
+def limits(**changed: Any) -> Limits:
+    return dataclasses.replace(NO_LIMITS, **changed)
 
 
 def test_the_wall_clock_ends_a_run(attempt: Attempt) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from binderclip.supervisor import locks
 
 
@@ -65,3 +67,18 @@ def test_a_program_started_meanwhile_does_not_inherit_the_lock(tmp_path: Path) -
         locks.release(fd)
         assert not locks.held(tmp_path / "lock")
         sleeper.kill()
+
+
+def test_where_locks_cannot_be_queried_flock_answers_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D1: weaker, but the same answers."""
+    monkeypatch.setattr(locks, "_SETLK", None)
+    monkeypatch.setattr(locks, "_GETLK", None)
+    monkeypatch.setattr(locks, "_PROBE_PATIENCE_SEC", 0.05)
+    fd = locks.take(tmp_path / "lock")
+    assert fd is not None
+    assert locks.take(tmp_path / "lock") is None
+    assert locks.held(tmp_path / "lock")
+    locks.release(fd)
+    assert not locks.held(tmp_path / "lock")

@@ -74,6 +74,7 @@ class FileCapture:
         # Linux appends on pwrite to a descriptor opened with O_APPEND.
         self._write_fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         self._index = index
+        self._blank = 0
         self._told = self.seen = index.covered[letter]
         self._emitted = os.pread(self._read_fd, _GUARD, max(0, self._told - _GUARD))
         self._emitted = self._emitted[: min(_GUARD, self._told)]
@@ -113,6 +114,8 @@ class FileCapture:
         self._index.note(self.letter, self._told)
 
     def _read(self) -> bytes:
+        if self._blank:
+            self._rescue()
         guard = (self._emitted + self.masker.held)[-_GUARD:]
         data = os.pread(self._read_fd, len(guard) + _READ, self.seen - len(guard))
         if data.startswith(guard):
@@ -122,19 +125,27 @@ class FileCapture:
 
     def _mend(self) -> None:
         self.truncated.append({"stream": STREAMS[self.letter], "at": self.seen})
-        size = self.size
-        blank = max(size, self.seen)
-        # From here on the child's appends land behind every offset that was ever told.
-        if size < blank:
-            _write_at(self._write_fd, b"\n", blank - 1)
-        for start in range(0, blank, _READ):
-            late = os.pread(self._read_fd, max(0, min(_READ, size - start)), start)
-            write_all(self.child_fd, late)
-            _write_at(self._write_fd, b"\n" * min(_READ, blank - start), start)
+        shrunk = self.size < self.seen
+        if shrunk:
+            # From here on the child's appends land behind every offset that was ever told.
+            _extend(self._write_fd, self.seen)
+        self._blank = self.seen if shrunk else self.size
+        for start in range(0, self._blank, _READ):
+            late = os.pread(self._read_fd, min(_READ, self._blank - start), start)
+            write_all(self.child_fd, late.rstrip(b"\0") if shrunk else late)
+            _write_at(self._write_fd, b"\n" * len(late), start)
         self.masker.restart(b"\n")
-        self._emitted = b"\n" * min(_GUARD, blank)
-        self._told = self.seen = blank
-        self._index.note(self.letter, blank)
+        self._emitted = b"\n" * min(_GUARD, self._blank)
+        self._told = self.seen = self._blank
+        self._index.note(self.letter, self._blank)
+
+    def _rescue(self) -> None:
+        """Move what a writer that truncated the log and does not append put at its beginning."""
+        head = os.pread(self._read_fd, min(_READ, self._blank), 0)
+        strayed = head.strip(b"\n")
+        if strayed:
+            _write_at(self._write_fd, b"\n" * len(strayed), head.index(strayed))
+            write_all(self.child_fd, strayed + b"\n")
 
 
 class PipeCapture:
@@ -219,6 +230,14 @@ class PipeCapture:
             self._index.note(self.letter, self.size)
         self.stalled_since = None
         return True
+
+
+def _extend(fd: int, size: int) -> None:
+    """Make a file at least `size` long without touching what is in it."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(fd, 0, size)
+    else:
+        _write_at(fd, b"\0", size - 1)
 
 
 def _write_at(fd: int, data: bytes, offset: int) -> None:

@@ -223,9 +223,9 @@ class Supervision:
         if key in self._leftovers or len(self._leftovers) >= _LEFTOVERS_LISTED:
             return
         command = mask_text(processes.command(process.pid), self._needles)
-        self._leftovers[key] = {"pid": process.pid, "command": command}
-        processes.send(process.pid, process.start, signal.SIGTERM)
-        processes.send(process.pid, process.start, signal.SIGCONT)
+        if processes.send(process.pid, process.start, signal.SIGTERM):
+            self._leftovers[key] = {"pid": process.pid, "command": command}
+            processes.send(process.pid, process.start, signal.SIGCONT)
 
     def _drain(self) -> None:
         unfinished = list(self.captures)
