@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -203,21 +204,18 @@ class _Child:
             if not await self._exits_within(self._opts.grace_sec):
                 self._kill(signal.SIGKILL)
                 await self._exited.wait()
-        if self._kill(signal.SIGTERM):
-            await self._empties_within(min(self._opts.grace_sec, LEFTOVER_SEC))
-            if self._kill(signal.SIGKILL):
-                await self._empties_within(KILLED_SEC)
+        self._kill(signal.SIGTERM)
+        if not await self._empties_within(min(self._opts.grace_sec, LEFTOVER_SEC)):
+            self._kill(signal.SIGKILL)
+            await self._empties_within(KILLED_SEC)
         self._over.set()
         for future in self._waiting:
             _resolve(future)
 
-    def _kill(self, number: signal.Signals) -> bool:
-        """Signal the group; False if nobody is left in it."""
-        try:
+    def _kill(self, number: signal.Signals) -> None:
+        """Signal the group, if anybody is left in it; macOS refuses where all are dead."""
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
 
     async def _exits_within(self, seconds: float | None) -> bool:
         import asyncio
@@ -228,17 +226,16 @@ class _Child:
             return False
         return True
 
-    async def _empties_within(self, seconds: float) -> None:
+    async def _empties_within(self, seconds: float) -> bool:
         """The kernel tells nobody when a group becomes empty, so look."""
         import asyncio
 
         deadline = self._loop.time() + seconds
-        while self._loop.time() < deadline:
-            try:
-                os.killpg(self._process.pid, 0)
-            except (ProcessLookupError, PermissionError):
-                return
+        while _group_lives(self._process.pid):
+            if self._loop.time() >= deadline:
+                return False
             await asyncio.sleep(POLL_SEC)
+        return True
 
     async def _pump(self, name: Literal["stdout", "stderr"], callback: OnBytes | None) -> None:
         """Read until the end, or until the group is gone and only strangers hold the pipe."""
@@ -295,6 +292,24 @@ class _Child:
     def _keep(self, tail: bytearray, chunk: bytes) -> None:
         tail += chunk[-self._opts.tail_bytes :] if self._opts.tail_bytes else b""
         del tail[: -self._opts.tail_bytes]
+
+
+def _group_lives(group: int) -> bool:
+    """Whether anybody in the group still runs; the dead that nobody reaped yet do not count."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    return not stats or any(_runs_in(path, group) for path in stats)
+
+
+def _runs_in(stat: Path, group: int) -> bool:
+    try:
+        fields = stat.read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    return int(fields[2]) == group and fields[0] not in (b"Z", b"X")
 
 
 def _resolve(future: asyncio.Future[None]) -> None:
