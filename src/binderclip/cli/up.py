@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import closing
+from pkgutil import resolve_name
 
 import click
 
@@ -12,7 +13,7 @@ from binderclip.store.home import Home
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORT = 3210
-APP = "binderclip.server.app:create_app"
+SERVE = "binderclip.server.serve:serve"
 
 
 @click.command("up")
@@ -26,13 +27,13 @@ def command(host: str, port: int, open_browser: bool) -> None:
             f"The server listens on this machine only, not on {host}.",
             hint=f"Use one of {', '.join(LOOPBACK)}.",
         )
-    Home.from_env().ensure()
+    home = Home.from_env().ensure()
     with closing(_listening(host, port)) as listener:
         address = _address(host, listener)
         click.echo(f"binderclip is up at {address}  (Ctrl-C ends it, agents go on)")
         if open_browser:
             click.launch(address)
-        _serve(listener)
+        _serve(home, listener)
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -56,9 +57,6 @@ def _address(host: str, listener: socket.socket) -> str:
     return f"http://{shown}:{listener.getsockname()[1]}/"
 
 
-def _serve(listener: socket.socket) -> None:
-    import uvicorn
-
+def _serve(home: Home, listener: socket.socket) -> None:
     # By name, since the server stands beside the CLI and not below it.
-    config = uvicorn.Config(APP, factory=True, log_level="warning", access_log=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    resolve_name(SERVE)(home, listener)

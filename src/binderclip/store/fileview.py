@@ -42,6 +42,7 @@ def file_view(home: Home, run_id: str) -> RunView:
         result=result,
         coverage=outcome.coverage if outcome else None,
         directory=str(home.run_dir(run_id)),
+        company_id=order.agent.company_id,
     )
 
 

@@ -1,0 +1,114 @@
+"""Runs: listing, showing, ending them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from binderclip.contract.ids import FULL_ID
+from binderclip.contract.run import TERMINAL_STATES, RunState, RunView, StateChange
+from binderclip.contract.wire import Wire
+from binderclip.runs.execute import cancel
+from binderclip.server.answers import polled
+from binderclip.server.errors import Refused
+from binderclip.server.schema import answer, answers, page_of
+from binderclip.server.site import Site, TheSite
+from binderclip.store.runfile import ORDER, read_order, read_outcome
+from binderclip.supervisor.launch import read_exit, read_meta
+
+router = APIRouter(prefix="/api/runs", tags=["runs"])
+RunId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$", description="The whole id of a run.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
+Cursor = Annotated[str | None, Query(max_length=64, description="`next` of the page before.")]
+
+
+class AttemptDetail(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """One process of a run: what was started and how it ended, as its files tell."""
+
+    attempt: int
+    meta: dict[str, Any] | None
+    exit: dict[str, Any] | None
+
+
+class RunDetail(RunView, frozen=True, kw_only=True, omit_defaults=False):
+    """A run with its history, its configuration (secrets masked) and its processes."""
+
+    history: tuple[StateChange, ...] = ()
+    config: dict[str, Any] = msgspec.field(default_factory=dict)
+    context: dict[str, Any] = msgspec.field(default_factory=dict)
+    attempt_details: tuple[AttemptDetail, ...] = ()
+
+
+RunPage = page_of("RunPage", RunView)
+"""Listings leave the whole result out."""
+
+
+@router.get("", responses=answers(RunPage))
+def list_runs(
+    site: TheSite,
+    request: Request,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    status: RunState | None = None,
+    adapter_type: Annotated[str | None, Query(alias="adapterType", max_length=200)] = None,
+) -> Response:
+    """Runs, newest first."""
+    found = site.runs.list(limit + 1, before=cursor, status=status, adapter_type=adapter_type)
+    more = found[limit - 1].id if len(found) > limit else None
+    return polled(request, RunPage(items=found[:limit], next=more))
+
+
+@router.get("/{run_id}", responses=answers(RunDetail))
+def show_run(site: TheSite, request: Request, run_id: RunId) -> Response:
+    """One run: state, result, usage, session, history, processes."""
+    return polled(request, run_detail(site, run_id))
+
+
+class CancelBody(BaseModel):
+    """Why a run shall end."""
+
+    reason: Annotated[str, Field(max_length=1000)] = "cancelled by a person"
+    kill: Annotated[bool, Field(description="At once, without grace.")] = False
+
+
+@router.post("/{run_id}/cancel", status_code=202, responses=answers(RunView, 202))
+def cancel_run(site: TheSite, run_id: RunId, body: CancelBody | None = None) -> Response:
+    """Ask the agent to end; it is killed when its grace is over."""
+    asked = body or CancelBody()
+    view = site.run(run_id)
+    if view.status in TERMINAL_STATES:
+        raise Refused(409, "already_over", f"The run is over already: {view.status}.")
+    attempts = site.home.attempts(run_id)
+    if not attempts:
+        raise Refused(409, "not_started", "The run has not started its agent yet; try again.")
+    cancel(site.home.attempt_dir(run_id, attempts[-1]), "person", asked.reason, asked.kill)
+    return answer(site.run(run_id), 202)
+
+
+def run_detail(site: Site, run_id: str) -> RunDetail:
+    view = site.run(run_id)
+    fields = {name: getattr(view, name) for name in view.__struct_fields__}
+    if not (site.home.run_dir(run_id) / ORDER).exists():
+        return RunDetail(**fields, history=tuple(site.runs.history(run_id)))
+    order, outcome = read_order(site.home, run_id), read_outcome(site.home, run_id)
+    return RunDetail(
+        **fields,
+        history=outcome.history if outcome else _history(site, run_id),
+        config=order.config,
+        context=order.context,
+        attempt_details=tuple(_attempt(site, run_id, n) for n in site.home.attempts(run_id)),
+    )
+
+
+def _history(site: Site, run_id: str) -> tuple[StateChange, ...]:
+    return tuple(site.runs.history(run_id)) if site.has_row(run_id) else ()
+
+
+def _attempt(site: Site, run_id: str, number: int) -> AttemptDetail:
+    directory = str(site.home.attempt_dir(run_id, number))
+    exit = read_exit(directory)
+    ended = msgspec.json.decode(msgspec.json.encode(exit)) if exit else None
+    return AttemptDetail(attempt=number, meta=read_meta(directory), exit=ended)

@@ -1,0 +1,96 @@
+"""Contract structures in `/openapi.json`: routes name a type, its schema comes from msgspec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+
+from binderclip.contract.wire import Wire
+from binderclip.server.errors import ErrorBody
+from binderclip.store.jsonfile import encode
+
+_REF = "#/components/schemas/{name}"
+_known: dict[str, Any] = {}
+
+REFUSALS: dict[int, str] = {
+    400: "The request makes no sense here.",
+    401: "Nobody who is known asked.",
+    403: "Whoever asked may not do this.",
+    404: "There is no such thing.",
+    409: "It contradicts what is there.",
+    413: "The body is too large.",
+    422: "A field is wrong; `fields` names it.",
+    429: "Too many requests.",
+}
+
+
+def answers(kind: Any, status: int = 200, description: str = "Done.") -> dict[str | int, Any]:
+    """The `responses` of a route that answers with a contract type."""
+    found: dict[str | int, Any] = {
+        status: {
+            "description": description,
+            "content": {"application/json": {"schema": schema_of(kind)}},
+        }
+    }
+    return found
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The schema of a type; structures are put among the components and referred to."""
+    (schema,), components = msgspec.json.schema_components([kind], ref_template=_REF)
+    _known.update(components)
+    return schema
+
+
+def plain(description: str, media_type: str, status: int = 200) -> dict[str | int, Any]:
+    """The `responses` of a route that answers with text or bytes."""
+    schema: dict[str, Any] = {"type": "string"}
+    return {status: {"description": description, "content": {media_type: {"schema": schema}}}}
+
+
+def page_of(name: str, kind: type[Wire]) -> type[Any]:
+    """A page of a list: `items`, and the `next` cursor, null on the last page."""
+    return msgspec.defstruct(
+        name,
+        [("items", list[kind]), ("next", str | None)],  # type: ignore[valid-type]
+        bases=(Wire,),
+        frozen=True,
+        kw_only=True,
+        omit_defaults=False,
+        rename="camel",
+    )
+
+
+def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A contract value as the body of an answer."""
+    return Response(encode(value), status, headers, media_type="application/json")
+
+
+def install(app: FastAPI) -> None:
+    """Let `/openapi.json` tell the contract types and the refusals of every route."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _complete(app)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _complete(app: FastAPI) -> dict[str, Any]:
+    schema = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    error = {"application/json": {"schema": schema_of(ErrorBody)}}
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            for status, told in REFUSALS.items():
+                operation["responses"][str(status)] = {"description": told, "content": error}
+    components = schema.setdefault("components", {}).setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components.pop(unused, None)
+    components.update(_known)
+    return schema

@@ -1,0 +1,112 @@
+"""What the routes of one server share: the data directory, its database, feeds and transcripts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+from fastapi import Depends, Request
+
+from binderclip.contract.errors import RunNotFound
+from binderclip.contract.run import TERMINAL_STATES, RunView
+from binderclip.contract.wire import iso_time, to_json
+from binderclip.server.board import Board
+from binderclip.server.feeds import Feeds
+from binderclip.server.intake import Intake
+from binderclip.server.lines import PrintedLines
+from binderclip.server.transcripts import TranscriptShelf
+from binderclip.store.database import Database
+from binderclip.store.fileview import file_view
+from binderclip.store.home import Home
+from binderclip.store.runfile import ORDER
+from binderclip.store.runs import RunStore
+
+
+class Site:
+    """One data directory as the server sees it."""
+
+    def __init__(self, home: Home, clock: Callable[[], float] = time.time) -> None:
+        self.home = home.ensure()
+        self.clock = clock
+        self.database = Database.open(home)
+        self.runs = RunStore(self.database)
+        self.shelf = TranscriptShelf(home)
+        self.feeds = Feeds(home, self.run)
+        self.printed = PrintedLines(home)
+        self.board = Board()
+        self.intake = Intake(home, self.runs, self.run_changed)
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> None:
+        """Begin to follow what happens; called in the server's loop."""
+        self._loop = asyncio.get_running_loop()
+        self.intake.start()
+
+    def run_changed(self, run_id: str) -> None:
+        """A run is in another state; may be called from any thread."""
+        try:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._tell, run_id)
+        except RuntimeError:
+            # The loop has ended, and everybody who looked has gone.
+            self._loop = None
+
+    def end_streams(self) -> None:
+        """Let every viewer go; they come back by their last id."""
+        self.feeds.close()
+        self.board.close()
+
+    def _tell(self, run_id: str) -> None:
+        self.feeds.changed(run_id)
+        view = self.run(run_id)
+        self.board.post("run", view.company_id, to_json(msgspec.structs.replace(view, result=None)))
+
+    def now(self) -> str:
+        return iso_time(self.clock())
+
+    def run(self, run_id: str) -> RunView:
+        """A run: its row once it is over, else what its files tell as well."""
+        row = self._row(run_id)
+        if row is not None and row.status in TERMINAL_STATES:
+            return row
+        if not (self.home.run_dir(run_id) / ORDER).exists():
+            if row is None:
+                raise RunNotFound(f"There is no run {run_id}.")
+            return row
+        filed = file_view(self.home, run_id)
+        if row is None or filed.status in TERMINAL_STATES:
+            return filed
+        started = row.started_at or filed.started_at
+        return msgspec.structs.replace(row, attempts=filed.attempts, started_at=started)
+
+    def known(self, run_id: str) -> None:
+        """Refuse a run that does not exist."""
+        if not (self.home.run_dir(run_id) / ORDER).exists() and not self.has_row(run_id):
+            raise RunNotFound(f"There is no run {run_id}.")
+
+    def has_row(self, run_id: str) -> bool:
+        return self._row(run_id) is not None
+
+    def close(self) -> None:
+        self.intake.stop()
+        self.printed.close()
+        self.shelf.close()
+        self.database.close()
+
+    def _row(self, run_id: str) -> RunView | None:
+        try:
+            return self.runs.get(run_id)
+        except RunNotFound:
+            return None
+
+
+def _site(request: Request) -> Site:
+    site = request.app.state.site
+    assert isinstance(site, Site)
+    return site
+
+
+TheSite = Annotated[Site, Depends(_site)]
