@@ -8,7 +8,7 @@ from binderclip.contract.check import Check
 from binderclip.contract.entry import Coverage
 from binderclip.contract.run import ExecutionRequest, ExecutionResult, RunOrder, RunState
 from binderclip.runs.driver import Drive
-from binderclip.runs.execute import Attempt, clear_scratch
+from binderclip.runs.execute import SCRATCH, Attempt, clear_scratch
 from binderclip.runs.transcript import Transcriber
 from binderclip.sdk.outcome import Outcome, ProcessEnd
 from binderclip.store.runfile import RunOutcome, write_outcome
@@ -44,6 +44,7 @@ def conclude(
         stderr_tail=transcriber.log.tail("stderr", TAIL_BYTES).decode("utf-8", "replace"),
         cwd=drive.order.cwd,
         attempt_dir=attempt.directory,
+        scratch=attempt.directory / SCRATCH,
         limits=meta.get("limits", {}),
     )
     return drive.adapter.conclude(outcome)

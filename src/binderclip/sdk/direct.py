@@ -50,17 +50,18 @@ async def _attempt(
         await ctx.on_meta(plan.meta)
         reader = _Reader(ctx, TranscriptBuilder(adapter.create_parser()))
         done = await _run(request.run_id, plan, reader)
-    reader.finish()
-    outcome = Outcome(
-        request=request,
-        end=ProcessEnd(done.exit_code, done.signal, done.reason),
-        parser=reader.transcript.parser,
-        stdout_tail=done.stdout_tail.decode("utf-8", "replace"),
-        stderr_tail=done.stderr_tail.decode("utf-8", "replace"),
-        cwd=plan.cwd,
-        limits=plan.limits,
-    )
-    return adapter.conclude(outcome)
+        reader.finish()
+        outcome = Outcome(
+            request=request,
+            end=ProcessEnd(done.exit_code, done.signal, done.reason),
+            parser=reader.transcript.parser,
+            stdout_tail=done.stdout_tail.decode("utf-8", "replace"),
+            stderr_tail=done.stderr_tail.decode("utf-8", "replace"),
+            cwd=plan.cwd,
+            scratch=Path(scratch),
+            limits=plan.limits,
+        )
+        return adapter.conclude(outcome)
 
 
 async def _run(run_id: str, plan: Plan, reader: _Reader) -> ChildResult:

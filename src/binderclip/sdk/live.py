@@ -68,6 +68,7 @@ def _ask(adapter: CliAdapter, call: CheckCall, root: Path, seconds: float) -> Ex
             stdout_tail=stdout[-_TAIL:].decode("utf-8", "replace"),
             stderr_tail=stderr[-_TAIL:].decode("utf-8", "replace"),
             cwd=plan.cwd,
+            scratch=root / "scratch",
             limits={"timeoutSec": seconds},
         )
     )

@@ -53,6 +53,8 @@ class Outcome:
     stderr_tail: str = ""
     cwd: str | None = None
     attempt_dir: Path | None = None
+    scratch: Path | None = None
+    """The run's private directory, for runtimes that tell something only in a file."""
     limits: dict[str, Any] = field(default_factory=dict)
 
     @property
