@@ -1,6 +1,7 @@
 """200,000 lines of 200 bytes through `binderclip run`, against the same program into a file.
 
-The program works like an agent CLI: it makes one JSON event at a time and flushes each line.
+The program works like an agent CLI: it makes one JSON event at a time, with an id and the time,
+and flushes each line.
 Both sides end when the last byte is stored; ours has parsed and printed every line as well.
 """
 
@@ -13,12 +14,16 @@ from _measure import BINDERCLIP, alternating, finish, report, scratch, seconds
 
 LINES = 200_000
 PROGRAM = """
-import json, sys
+import datetime, json, sys, uuid
 write, flush = sys.stdout.write, sys.stdout.flush
-event = {"type": "message", "role": "assistant", "n": 0, "content": ""}
 for n in range(int(sys.argv[1])):
-    event["n"] = n
-    event["content"] = f"line {n} ".ljust(134, "x")
+    event = {
+        "type": "message",
+        "n": n,
+        "uuid": str(uuid.uuid4()),
+        "timestamp": datetime.datetime.now().isoformat(),
+        "content": f"line {n} ".ljust(60, "x"),
+    }
     write(json.dumps(event).ljust(199) + "\\n")
     flush()
 """

@@ -93,8 +93,7 @@ def _with_words(
     adapter: Adapter, values: dict[str, Any], prompt: tuple[str, ...], words: tuple[str, ...]
 ) -> str | None:
     """Put words after `--` where the adapter takes a command, and read the prompt."""
-    fields = {field.key for field in adapter.config_schema().fields}
-    if words and {"command", "args"} <= fields:
+    if words and {"command", "args"} <= adapter.Config.model_fields.keys():
         values.setdefault("command", words[0])
         values.setdefault("args", list(words[1:]))
         words = ()

@@ -41,7 +41,9 @@ def dangerous(**field: Any) -> Any:
 class AdapterConfig(BaseModel):
     """What every adapter's configuration has; unknown keys are kept and reported, not refused."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, extra="allow", defer_build=True
+    )
 
     cwd: str | None = Field(None, description="Working directory of the agent, absolute.")
     prompt_template: str | None = Field(
