@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, insert, select
 
 from binderclip.contract.run import ExecutionResult
 from binderclip.contract.session import StoredSession
@@ -13,7 +13,7 @@ from binderclip.sdk.resume import next_session
 from binderclip.sdk.usage import total_tokens
 from binderclip.store.rows import session_of, session_row
 from binderclip.store.runfile import RunOutcome
-from binderclip.store.tables import sessions
+from binderclip.store.tables import session_resets, sessions
 
 Key: TypeAlias = tuple[str, str, str]
 """Agent id, adapter type, task key."""
@@ -31,13 +31,31 @@ def load_all(connection: Connection) -> list[StoredSession]:
 
 
 def save(connection: Connection, session: StoredSession) -> None:
-    clear(connection, (session.agent_id, session.adapter_type, session.task_key))
+    key = (session.agent_id, session.adapter_type, session.task_key)
+    clear(connection, key)
+    connection.execute(delete(session_resets).where(_is(key, session_resets)))
     connection.execute(insert(sessions).values(**session_row(session)))
 
 
 def clear(connection: Connection, key: Key) -> bool:
     """Forget a session; says whether there was one."""
     return connection.execute(delete(sessions).where(_is(key))).rowcount > 0
+
+
+def reset(connection: Connection, key: Key, by: str, at: str) -> bool:
+    """Forget a session because somebody wants it so; the next run tells it (S5)."""
+    if not clear(connection, key):
+        return False
+    connection.execute(delete(session_resets).where(_is(key, session_resets)))
+    row = dict(zip(("agent_id", "adapter_type", "task_key"), key, strict=True))
+    connection.execute(insert(session_resets).values(**row, at=at, by=by))
+    return True
+
+
+def last_reset(connection: Connection, key: Key) -> RowMapping | None:
+    """Who reset a session by hand and when, if that was the last thing that happened to it."""
+    query = select(session_resets).where(_is(key, session_resets))
+    return connection.execute(query).mappings().one_or_none()
 
 
 def carry_on(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:
@@ -84,6 +102,6 @@ def _used(
     )
 
 
-def _is(key: Key) -> ColumnElement[bool]:
-    columns = (sessions.c.agent_id, sessions.c.adapter_type, sessions.c.task_key)
+def _is(key: Key, table: Table = sessions) -> ColumnElement[bool]:
+    columns = (table.c.agent_id, table.c.adapter_type, table.c.task_key)
     return and_(*(column == value for column, value in zip(columns, key, strict=True)))

@@ -335,6 +335,7 @@ wakes = Table(
     Column("approval_id", AnyText),
     Column("coalesced", Boolean, nullable=False),
     Index(None, "run_id", "id"),
+    Index(None, "task_id", "reason", "at"),
 )
 
 pauses = Table(

@@ -276,6 +276,7 @@ def _wakes() -> None:
         PrimaryKeyConstraint("id", name="pk_wakes"),
     )
     op.create_index("ix_wakes_run_id_id", "wakes", ["run_id", "id"])
+    op.create_index("ix_wakes_task_id_reason_at", "wakes", ["task_id", "reason", "at"])
 
 
 def _tasks() -> None:
