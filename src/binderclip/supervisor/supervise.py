@@ -209,7 +209,7 @@ class Supervision:
         deadline = time.monotonic() + _LEFTOVER_PATIENCE_SEC
         while True:
             left = self.tree.members()
-            if not left:
+            if not left and self.tree.is_empty():
                 return
             for process in left:
                 self._ask_to_go(process)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _KILL_PATIENCE_SEC = 30.0
 _ROUND_SEC = 0.01
+_CHASE_SEC = 0.02
 
 
 class Tree:
@@ -46,15 +47,15 @@ class Tree:
             return self.status is not None
         return not processes.alive(self.main.pid, self.main.start)
 
-    def reap(self) -> None:
-        """Collect every dead child; keep the main child's first status."""
+    def reap(self) -> bool:
+        """Collect every dead child, keep the main child's first status; whether others live."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             if self.is_parent and self.main and pid == self.main.pid and self.status is None:
                 self.status = status
 
@@ -75,25 +76,62 @@ class Tree:
             except OSError:
                 processes.send(self.main.pid, self.main.start, number)
 
+    def is_empty(self) -> bool:
+        """Whether nobody is left for sure, which no look at /proc alone can tell.
+
+        While it is read, a process may fork a child too late to be listed and exit before it is
+        looked at. But orphans become our children, so without children there is no tree; in an
+        adopted tree they do not, and only a closer look at newborn processes remains.
+        """
+        return not self.reap() and (self.is_parent or not self._chase(set()))
+
     def kill(self) -> list[Process]:
         """SIGKILL everything until nothing is left; returns what could not be killed."""
         deadline = time.monotonic() + _KILL_PATIENCE_SEC
         self._kill_at_once()
         stopped: set[tuple[int, int]] = set()
         left = self._rest()
-        while left and time.monotonic() < deadline:
+        while (left or not self.is_empty()) and time.monotonic() < deadline:
             fresh = [p for p in left if (p.pid, p.start) not in stopped]
             for process in fresh:
                 # Stopped first, so that none forks away while the others are being killed.
                 processes.send(process.pid, process.start, signal.SIGSTOP)
                 stopped.add((process.pid, process.start))
-            if not fresh:
+            if left and not fresh:
                 for process in left:
                     processes.send(process.pid, process.start, signal.SIGKILL)
                 select.select([], [], [], _ROUND_SEC)
+            else:
+                self._chase({process.pid for process in left})
             left = self._rest()
-        self.reap()
         return left
+
+    def _chase(self, family: set[int]) -> bool:
+        """Stop newborn members at once; whether there were any.
+
+        One that forks and exits quickly is gone before all of /proc has been read, but not before
+        the few pids given out since the last look have been.
+        """
+        end = time.monotonic() + _CHASE_SEC
+        known = len(family)
+        last = processes.newest_pid()
+        while time.monotonic() < end:
+            newest = processes.newest_pid()
+            for pid in range(last + 1, newest + 1):
+                process = processes.look(pid)
+                if process is not None and self._is_newborn(process, family):
+                    processes.send(pid, process.start, signal.SIGSTOP)
+                    family.add(pid)
+            last = newest
+        return len(family) > known
+
+    def _is_newborn(self, process: Process, family: set[int]) -> bool:
+        if (process.pid, process.start) in self._protected:
+            return False
+        if process.parent == os.getpid() or process.parent in family:
+            return True
+        marker = os.fsencode(self._marker)
+        return bool(marker) and marker in processes.environment(process.pid)
 
     def _kill_at_once(self) -> None:
         if self.cgroup is not None:
