@@ -20,6 +20,7 @@ from binderclip.contract import (
     config,
     entry,
     event,
+    job,
     manifest,
     operation,
     run,
@@ -28,7 +29,15 @@ from binderclip.contract import (
     wake,
 )
 from binderclip.contract.target import ExecutionTarget
-from binderclip.contract.wire import Wire, from_json, from_plain, iso_time, to_json, to_plain
+from binderclip.contract.wire import (
+    Tagged,
+    Wire,
+    from_json,
+    from_plain,
+    iso_time,
+    to_json,
+    to_plain,
+)
 
 TS = "2026-01-02T03:04:05.678Z"
 HOST: dict[str, Any] = {"id": "1o0.0", "seq": 0, "attempt": 1, "stream": "stdout", "offset": 0}
@@ -72,6 +81,70 @@ NO_BUDGET_JSON = {
 }
 STEP = event.Step(step_number=1, usage=USAGE, started_at=7)
 STEP_JSON = {"stepNumber": 1, "usage": USAGE_JSON, "startedAt": 7, "newMessages": []}
+STEP_FIELDS: dict[str, Any] = {
+    "id": "e",
+    "timestamp": 1,
+    "job_id": "j",
+    "run_id": "r",
+    "expert_key": "k",
+    "step_number": 1,
+}
+STEP_FIELDS_JSON = {
+    "id": "e",
+    "timestamp": 1,
+    "jobId": "j",
+    "runId": "r",
+    "expertKey": "k",
+    "stepNumber": 1,
+}
+ENDING_JSON = {**STEP_FIELDS_JSON, "checkpoint": CHECKPOINT_JSON, "step": STEP_JSON}
+TOOL_USE = event.ToolUse(id="c", skill_name="codex", tool_name="shell", args={"x": 1})
+TOOL_USE_JSON = {"id": "c", "skillName": "codex", "toolName": "shell", "args": {"x": 1}}
+TOOL_OUTCOME = event.ToolOutcome(id="c", skill_name="codex", tool_name="shell", exit_code=1)
+TOOL_OUTCOME_JSON = {"id": "c", "skillName": "codex", "toolName": "shell", "exitCode": 1}
+EVENT_ERROR = event.EventError(name="rate_limit", message="m", status_code=429, is_retryable=True)
+EVENT_ERROR_JSON = {"name": "rate_limit", "message": "m", "statusCode": 429, "isRetryable": True}
+JOB_RUN = job.JobRun(
+    id="r",
+    job_id="j",
+    status="succeeded",
+    stopped="completed",
+    adapter_type="codex_local",
+    runtime="codex",
+    expert_key="k",
+    cwd="/w",
+    started_at=1,
+    finished_at=2,
+    steps=1,
+    events=3,
+    usage=USAGE,
+    usage_source="reported",
+    checkpoints=("r-1",),
+)
+JOB_RUN_JSON = {
+    "id": "r",
+    "jobId": "j",
+    "status": "succeeded",
+    "stopped": "completed",
+    "adapterType": "codex_local",
+    "runtime": "codex",
+    "expertKey": "k",
+    "cwd": "/w",
+    "startedAt": 1,
+    "finishedAt": 2,
+    "steps": 1,
+    "events": 3,
+    "usage": USAGE_JSON,
+    "usageSource": "reported",
+    "costUsd": None,
+    "prompt": None,
+    "continues": None,
+    "checkpoints": ["r-1"],
+    "model": None,
+    "errorCode": None,
+    "errorMessage": None,
+    "output": None,
+}
 AGENT = run.AgentRef(id="a", company_id="c", name="Ada", adapter_type="claude_local")
 AGENT_JSON = {"id": "a", "companyId": "c", "name": "Ada", "adapterType": "claude_local"}
 CAPABILITIES_JSON = {
@@ -303,6 +376,118 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
             "step": STEP_JSON,
             "text": "t",
             "usage": USAGE_JSON,
+        },
+    ),
+    (
+        checkpoint.ToolCallPart(id="p", tool_call_id="c", tool_name="Bash", args={"x": 1}),
+        {
+            "type": "toolCallPart",
+            "id": "p",
+            "toolCallId": "c",
+            "toolName": "Bash",
+            "args": {"x": 1},
+        },
+    ),
+    (
+        checkpoint.ToolResultPart(id="p", tool_call_id="c", tool_name="Bash", is_error=True),
+        {
+            "type": "toolResultPart",
+            "id": "p",
+            "toolCallId": "c",
+            "toolName": "Bash",
+            "isError": True,
+        },
+    ),
+    (
+        checkpoint.UserMessage(contents=(checkpoint.TextPart(id="p", text="hi"),), timestamp=1),
+        {**MESSAGE_JSON, "type": "userMessage"},
+    ),
+    (
+        checkpoint.ToolMessage(contents=(checkpoint.TextPart(id="p", text="hi"),), timestamp=1),
+        {**MESSAGE_JSON, "type": "toolMessage"},
+    ),
+    (
+        checkpoint.InstructionMessage(
+            contents=(checkpoint.TextPart(id="p", text="hi"),), timestamp=1
+        ),
+        {**MESSAGE_JSON, "type": "instructionMessage"},
+    ),
+    (
+        event.StartRun(**STEP_FIELDS, session_id="s", resumed_from="r0"),
+        {"type": "startRun", **STEP_FIELDS_JSON, "sessionId": "s", "resumedFrom": "r0"},
+    ),
+    (TOOL_USE, TOOL_USE_JSON),
+    (TOOL_OUTCOME, TOOL_OUTCOME_JSON),
+    (
+        event.CallTools(**STEP_FIELDS, tool_calls=(TOOL_USE,), new_message=MESSAGE),
+        {
+            "type": "callTools",
+            **STEP_FIELDS_JSON,
+            "toolCalls": [TOOL_USE_JSON],
+            "newMessage": MESSAGE_JSON,
+        },
+    ),
+    (
+        event.ResolveToolResults(
+            **STEP_FIELDS, tool_results=(TOOL_OUTCOME,), parent_tool_call_id="p"
+        ),
+        {
+            "type": "resolveToolResults",
+            **STEP_FIELDS_JSON,
+            "toolResults": [TOOL_OUTCOME_JSON],
+            "parentToolCallId": "p",
+        },
+    ),
+    (
+        event.Retry(**STEP_FIELDS, reason="why", usage=USAGE),
+        {"type": "retry", **STEP_FIELDS_JSON, "reason": "why", "usage": USAGE_JSON},
+    ),
+    (
+        event.ContinueToNextStep(**STEP_FIELDS, step=STEP),
+        {"type": "continueToNextStep", **STEP_FIELDS_JSON, "step": STEP_JSON},
+    ),
+    (EVENT_ERROR, EVENT_ERROR_JSON),
+    (
+        event.StopRunByError(**STEP_FIELDS, checkpoint=CHECKPOINT, step=STEP, error=EVENT_ERROR),
+        {"type": "stopRunByError", **ENDING_JSON, "error": EVENT_ERROR_JSON},
+    ),
+    (
+        event.StopRunByExceededMaxSteps(**STEP_FIELDS, checkpoint=CHECKPOINT, step=STEP),
+        {"type": "stopRunByExceededMaxSteps", **ENDING_JSON},
+    ),
+    (
+        event.StopRunByInteractiveTool(**STEP_FIELDS, checkpoint=CHECKPOINT, step=STEP),
+        {"type": "stopRunByInteractiveTool", **ENDING_JSON},
+    ),
+    (
+        event.StopRunByDelegate(**STEP_FIELDS, checkpoint=CHECKPOINT, step=STEP),
+        {"type": "stopRunByDelegate", **ENDING_JSON},
+    ),
+    (JOB_RUN, JOB_RUN_JSON),
+    (job.JobNode(run=JOB_RUN), {"run": JOB_RUN_JSON, "children": []}),
+    (
+        job.Job(
+            id="j",
+            status="completed",
+            coordinator_expert_key="k",
+            total_steps=2,
+            usage=USAGE,
+            started_at=1,
+            finished_at=2,
+            runs=("r",),
+        ),
+        {
+            "id": "j",
+            "status": "completed",
+            "coordinatorExpertKey": "k",
+            "totalSteps": 2,
+            "usage": USAGE_JSON,
+            "startedAt": 1,
+            "finishedAt": 2,
+            "costUsd": None,
+            "taskKey": None,
+            "title": None,
+            "runs": ["r"],
         },
     ),
     (manifest.Model(id="m", label="M"), {"id": "m", "label": "M"}),
@@ -711,7 +896,7 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
     ),
 ]
 # Shared fields of a family; their members stand in the table.
-ABSTRACT = {entry.EntryFields, event.EventFields}
+ABSTRACT = {entry.EntryFields, event.EventFields, event.StepFields, Tagged}
 
 
 def structures() -> Iterator[type[Wire]]:

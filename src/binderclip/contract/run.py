@@ -165,6 +165,10 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     runtime: RuntimeSession = RuntimeSession()
     session_reason: str | None = None
     retry_of: str | None = None
+    job_id: str | None = None
+    """The job that this run joins; None where task, retry or continuation tells it."""
+    continues: str | None = None
+    """The run whose session this one goes on with."""
     scheduled: bool = False
     """Admitted by the control plane: counts for its limits; an ad-hoc run does not (R2)."""
 

@@ -55,3 +55,5 @@ class ResumeDecision(Wire, frozen=True, kw_only=True):
     reason: str
     params: dict[str, Any] | None = None
     display_id: str | None = None
+    continues: str | None = None
+    """The run that left the session, where that is known."""

@@ -14,6 +14,14 @@ class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     """A value that crosses a wire: fields with a default are left out when they hold it."""
 
 
+class Tagged(Wire, frozen=True, kw_only=True, tag_field="type"):
+    """A member of a family that is told apart by `type` on the wire, and in Python as well."""
+
+    @property
+    def type(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
 def to_json(value: Any) -> bytes:
     """Encode a contract value as compact JSON."""
     return msgspec.json.encode(value)

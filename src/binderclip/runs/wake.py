@@ -29,6 +29,7 @@ def local_order(
     config: dict[str, Any],
     session: ResumeDecision,
     now: float,
+    job_id: str | None = None,
 ) -> tuple[RunOrder, ExecutionRequest]:
     """What `binderclip run` asks for: the order that is kept, and the request with its secrets."""
     config = {**config, "cwd": str(Path(config.get("cwd") or cwd).resolve())}
@@ -61,6 +62,8 @@ def local_order(
         adapter_path=adapter.origin if adapter.origin and "/" in adapter.origin else None,
         runtime=runtime,
         session_reason=session.reason,
+        job_id=job_id,
+        continues=session.continues,
     )
     request = ExecutionRequest(
         run_id=run_id, agent=agent, runtime=runtime, config=config, context=context

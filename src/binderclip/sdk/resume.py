@@ -65,7 +65,11 @@ def decide(
         else ("continues the stored session")
     )
     return ResumeDecision(
-        action="resume", reason=reason, params=stored.params, display_id=stored.display_id
+        action="resume",
+        reason=reason,
+        params=stored.params,
+        display_id=stored.display_id,
+        continues=stored.last_run_id,
     )
 
 
