@@ -12,7 +12,7 @@ from pathlib import Path
 from binderclip.contract.entry import Record
 from binderclip.contract.errors import RunBusy
 from binderclip.contract.ids import short
-from binderclip.contract.run import ExecutionRequest, RunOrder, RunState, StateChange
+from binderclip.contract.run import ExecutionRequest, RunOrder, RunState, StateChange, Usage
 from binderclip.contract.wire import iso_time
 from binderclip.sdk.adapter import Adapter
 from binderclip.store.home import Home
@@ -36,6 +36,17 @@ class Listener:
     def notice(self, text: str) -> None:
         """Something about the run itself that its reader should know."""
 
+    def usage(self, usage: Usage | None, cost_usd: float | None) -> None:
+        """What the runtime told of its usage so far; called at least every second."""
+
+    def stays(self) -> bool:
+        """Whether to go on driving the run; False leaves it to whoever comes next."""
+        return True
+
+
+class LetGo(Exception):
+    """The driver leaves a run whose agent works on."""
+
 
 @dataclass
 class Drive:
@@ -50,6 +61,9 @@ class Drive:
     host_env: dict[str, str] = field(default_factory=dict)
     api_url: str | None = None
     nursery: str | None = None
+    skills: tuple[Path, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Values that must show up nowhere, besides those that the adapter knows to be secret."""
     clock: Clock = time.time
     history: list[StateChange] = field(default_factory=list)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,8 @@ from binderclip.contract.errors import RunError
 from binderclip.contract.ids import short
 from binderclip.contract.run import ExecutionRequest, RuntimeSession
 from binderclip.runs.driver import Drive
-from binderclip.sdk.adapter import Host, Plan
+from binderclip.sdk.adapter import SHORTEST_SECRET, Host, Plan
+from binderclip.sdk.env import REDACTED
 from binderclip.supervisor import launch as supervisor
 
 SCRATCH = "scratch"
@@ -55,7 +57,13 @@ def started(drive: Drive, number: int, *, fresh: bool = False) -> Iterator[Attem
     directory = drive.home.make_attempt_dir(drive.run_id, number)
     scratch = directory / SCRATCH
     scratch.mkdir(mode=0o700)
-    host = Host(env=drive.host_env, scratch=scratch, api_url=drive.api_url, attempt_dir=directory)
+    host = Host(
+        env=drive.host_env,
+        scratch=scratch,
+        api_url=drive.api_url,
+        skills=drive.skills,
+        attempt_dir=directory,
+    )
     plan = drive.adapter.plan(request, host)
     order = _supervisor_request(drive, plan, directory, number, request)
     with _fifos(directory, order.capture):
@@ -137,8 +145,8 @@ def _supervisor_request(
             grace_sec=limits["graceSec"],
             max_log_bytes=limits["maxLogBytes"],
         ),
-        secrets=plan.secrets,
-        secret_env=plan.secret_env,
+        secrets=(*plan.secrets, *long_enough(drive.secrets)),
+        secret_env=(*plan.secret_env, *_holding(plan.env, drive.secrets, plan.secret_env)),
         meta={
             "adapterType": drive.adapter.type,
             "adapterVersion": drive.adapter.manifest.version,
@@ -148,6 +156,29 @@ def _supervisor_request(
             "wakeReasons": list(drive.order.wake_reasons),
             "session": msgspec.to_builtins(request.runtime),
             "sessionReason": drive.order.session_reason,
-            "invocation": msgspec.to_builtins(plan.meta),
+            "invocation": without(msgspec.to_builtins(plan.meta), drive.secrets),
         },
     )
+
+
+def without(value: Any, secrets: Iterable[str]) -> Any:
+    """A value for people's eyes: no string in it holds a secret."""
+    if isinstance(value, str):
+        for secret in secrets:
+            value = value.replace(secret, REDACTED) if secret else value
+        return value
+    if isinstance(value, dict):
+        return {key: without(item, secrets) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without(item, secrets) for item in value]
+    return value
+
+
+def long_enough(secrets: Iterable[str]) -> tuple[str, ...]:
+    """Those that can be masked in output without masking half of it (D8)."""
+    return tuple(secret for secret in secrets if len(secret.encode()) >= SHORTEST_SECRET)
+
+
+def _holding(env: dict[str, str], secrets: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    values = set(secrets)
+    return tuple(name for name, value in env.items() if value in values and name not in set(known))

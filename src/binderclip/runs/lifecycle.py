@@ -21,7 +21,7 @@ def run(drive: Drive) -> RunOutcome:
     drive.home.make_run_dir(drive.run_id)
     with driving(drive.home, drive.run_id):
         write_order(drive.home, drive.order)
-        drive.enter("starting", _why(drive), drive.order.created_at)
+        _begin(drive)
         if problems := blocking_checks(drive):
             return finalize(drive, blocked(problems), None)
         return _to_its_end(drive)
@@ -46,7 +46,7 @@ def resume(drive: Drive) -> RunOutcome:
         if outcome is not None:
             return outcome
         numbers = drive.home.attempts(drive.run_id)
-        drive.enter("starting", _why(drive), drive.order.created_at)
+        _begin(drive)
         if not numbers:
             message = "The run was lost before its agent started; nothing ran."
             return finalize(drive, never_started(message), None)
@@ -105,6 +105,12 @@ def _attempt(drive: Drive, attempt: Attempt, seq: int) -> tuple[Transcriber, Exe
 def _end(drive: Drive, result: ExecutionResult, transcriber: Transcriber) -> RunOutcome:
     drive.enter("finalizing", "the agent's process has ended")
     return finalize(drive, result, transcriber.coverage)
+
+
+def _begin(drive: Drive) -> None:
+    # A run that was admitted brings its history along.
+    if not drive.history:
+        drive.enter("starting", _why(drive), drive.order.created_at)
 
 
 def _why(drive: Drive) -> str:

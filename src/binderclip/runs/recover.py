@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from binderclip.contract.errors import BinderclipError, RunBusy
+from binderclip.contract.run import StateChange
 from binderclip.runs import lifecycle
 from binderclip.runs.driver import Drive, Listener, is_driven
 from binderclip.runs.execute import Attempt, keep_supervised
@@ -17,12 +18,23 @@ LoadAdapter = Callable[[str], Adapter]
 
 
 def take_over(
-    home: Home, run_id: str, load: LoadAdapter, listener: Listener | None = None
+    home: Home,
+    run_id: str,
+    load: LoadAdapter,
+    listener: Listener | None = None,
+    history: Sequence[StateChange] = (),
 ) -> RunOutcome:
     """Drive an abandoned run to its end; raises `RunBusy` if somebody else got it first."""
     order = read_order(home, run_id)
     adapter = load(order.adapter_path or order.adapter_type)
-    drive = Drive(home, order, adapter, request=None, listener=listener or Listener())
+    drive = Drive(
+        home,
+        order,
+        adapter,
+        request=None,
+        listener=listener or Listener(),
+        history=list(history),
+    )
     return lifecycle.resume(drive)
 
 

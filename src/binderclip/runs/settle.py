@@ -20,10 +20,13 @@ from binderclip.store import runs
 from binderclip.store.activity import Activities
 from binderclip.store.agents import Agents, Pauses
 from binderclip.store.database import Database
+from binderclip.store.home import Home
+from binderclip.store.rows import exit_row
 from binderclip.store.runfile import RunOutcome
 from binderclip.store.tables import runs as table
 from binderclip.store.tasks import Tasks
 from binderclip.store.wakes import Wakes
+from binderclip.supervisor.launch import ExitRecord, read_exit
 
 SYSTEM = "system"
 FAILURES_IN_A_ROW = 3
@@ -40,10 +43,13 @@ def settle(
 
     `never_ran` says that its agent was not even started, so that it is safe to try again.
     """
+    exits = _exits(db.home, run_id)
     with db.writing() as connection:
         run = runs.finish(connection, run_id, outcome)
         if run is None:
             return False
+        for attempt, exit in exits:
+            runs.set_attempt(connection, run_id, attempt, exit_row(exit))
         Tasks(connection).release(run_id, iso_time(now))
         if run["scheduled"]:
             _follow_up(connection, run, outcome, now, never_ran)
@@ -61,6 +67,11 @@ def failure_sign(result: ExecutionResult | None) -> str | None:
 def back_off(retries: int) -> float:
     """Seconds to wait before the retry after so many."""
     return min(LONGEST_BACK_OFF_SEC, BACK_OFF_SEC * 2.0**retries)
+
+
+def _exits(home: Home, run_id: str) -> list[tuple[int, ExitRecord]]:
+    found = ((n, read_exit(str(home.attempt_dir(run_id, n)))) for n in home.attempts(run_id))
+    return [(number, exit) for number, exit in found if exit is not None]
 
 
 def _follow_up(

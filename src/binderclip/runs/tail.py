@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binderclip.runs.driver import Listener
+from binderclip.runs.driver import LetGo, Listener
 from binderclip.runs.execute import Attempt, keep_supervised
 from binderclip.runs.transcript import Transcriber
 from binderclip.store.watch import shared
@@ -22,6 +22,9 @@ def follow(attempt: Attempt, transcriber: Transcriber, listener: Listener) -> Ex
                 break
             for records in transcriber.poll():
                 listener.records(records)
+            listener.usage(transcriber.parser.facts.usage, transcriber.parser.facts.cost_usd)
+            if not listener.stays():
+                raise LetGo
             if not watch.wait(SAFETY_SECONDS) and keep_supervised(attempt):
                 listener.notice("The run's supervisor died; another took over.")
     for records in transcriber.finish(exit):

@@ -11,6 +11,9 @@ from binderclip.contract.run import ExecutionRequest
 
 DEFAULT_PROMPT = "You are agent {{agent.id}} ({{agent.name}}). Continue your Paperclip work."
 
+HANDOFF = "paperclipSessionHandoffMarkdown"
+"""Where a run's context holds what the session before it left to say (S5)."""
+
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.$-]+)\s*\}\}")
 
 
@@ -23,8 +26,13 @@ def render_prompt(request: ExecutionRequest, template: str | None) -> str:
     """The prompt of a run: its own text, unless a template wants to embed it, else the template."""
     own = request.context.get("promptText")
     if isinstance(own, str) and own.strip() and not _embeds_prompt(template):
-        return own
-    return render_template(template or DEFAULT_PROMPT, prompt_data(request))
+        prompt = own
+    else:
+        prompt = render_template(template or DEFAULT_PROMPT, prompt_data(request))
+    note = request.context.get(HANDOFF)
+    if isinstance(note, str) and note.strip() and HANDOFF not in (template or ""):
+        return f"{note.strip()}\n\n{prompt}"
+    return prompt
 
 
 def prompt_data(request: ExecutionRequest) -> dict[str, Any]:

@@ -19,11 +19,11 @@ _Report: TypeAlias = Callable[[str, Exception], None]
 _DAMAGE = (BinderclipError, OSError, ValueError, LookupError, TypeError, AttributeError)
 
 
-def _warn(run_id: str, problem: Exception) -> None:
+def warn(run_id: str, problem: Exception) -> None:
     _log.warning("the files of run %s: %s", run_id, problem)
 
 
-def rebuild(home: Home, store: RunStore, report: _Report = _warn) -> int:
+def rebuild(home: Home, store: RunStore, report: _Report = warn) -> int:
     """Add what the run directories tell and the database lacks; the number of runs taken in.
 
     What cannot be read is reported: a run without a readable order or outcome is left out, an
@@ -32,10 +32,15 @@ def rebuild(home: Home, store: RunStore, report: _Report = _warn) -> int:
     return _take_all(home, store, home.run_ids(), report)
 
 
-def catch_up(home: Home, store: RunStore, report: _Report = _warn) -> int:
+def catch_up(home: Home, store: RunStore, report: _Report = warn) -> int:
     """Like `rebuild`, for the runs that are not finished in the database only."""
     known = store.finished()
     return _take_all(home, store, (id for id in home.run_ids() if id not in known), report)
+
+
+def take_in(home: Home, store: RunStore, run_id: str, report: _Report = warn) -> None:
+    """Make the rows of one run that has files; its end is left to whoever finishes it."""
+    _take_in(home, store, run_id, report)
 
 
 def _take_all(home: Home, store: RunStore, newest_first: Iterable[str], report: _Report) -> int:

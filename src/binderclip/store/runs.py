@@ -47,7 +47,7 @@ class RunStore:
     ) -> None:
         with self.db.writing() as connection:
             run = _known(connection, run_id)
-            _set_attempt(connection, run_id, attempt, {"started_at": started_at, "pid": pid})
+            set_attempt(connection, run_id, attempt, {"started_at": started_at, "pid": pid})
             first = run["started_at"] or started_at
             count = max(run["attempts"], attempt)
             values = {"started_at": first, "attempts": count}
@@ -58,7 +58,7 @@ class RunStore:
         record = exit if isinstance(exit, ExitRecord) else ExitRecord.from_json(exit)
         with self.db.writing() as connection:
             _known(connection, run_id)
-            _set_attempt(connection, run_id, attempt, exit_row(record))
+            set_attempt(connection, run_id, attempt, exit_row(record))
 
     def finish(self, run_id: str, outcome: RunOutcome) -> None:
         """Write all that a run's end brings; a run that was finished before stays as it is."""
@@ -206,7 +206,8 @@ def _change_row(run_id: str, number: int, change: StateChange) -> dict[str, Any]
     return {"run_id": run_id, "number": number, **fields}
 
 
-def _set_attempt(connection: Connection, run_id: str, attempt: int, values: dict[str, Any]) -> None:
+def set_attempt(connection: Connection, run_id: str, attempt: int, values: dict[str, Any]) -> None:
+    """Write columns of an attempt's row, which is made if it is missing."""
     place = (attempts.c.run_id == run_id) & (attempts.c.attempt == attempt)
     if not connection.execute(update(attempts).where(place).values(**values)).rowcount:
         connection.execute(insert(attempts).values(run_id=run_id, attempt=attempt, **values))

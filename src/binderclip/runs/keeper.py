@@ -1,0 +1,87 @@
+"""Keeping the rows of a run while it is driven: states as they happen, its budget, its cancel.
+
+The files stay the truth: a row that cannot be written is logged and written again by recovery.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from binderclip.contract.errors import StoreError
+from binderclip.contract.run import TERMINAL_STATES, StateChange, Usage
+from binderclip.contract.wire import from_json
+from binderclip.runs.budget import RunBudget
+from binderclip.runs.driver import Listener
+from binderclip.runs.execute import cancel
+from binderclip.store import runs
+from binderclip.store.database import Database
+from binderclip.supervisor.launch import read_meta
+
+_log = logging.getLogger(__name__)
+BUDGET = "budget"
+
+
+class Keeper(Listener):
+    """Writes what happens to one run into the database."""
+
+    def __init__(
+        self,
+        db: Database,
+        run_id: str,
+        *,
+        budget: RunBudget | None = None,
+        leaving: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._db = db
+        self._run_id = run_id
+        self._budget = budget
+        self._leaving = leaving
+        self._attempt: Path | None = None
+        self._stopped = False
+
+    def state(self, change: StateChange) -> None:
+        # The last state is written with everything else that the end brings.
+        if change.state not in TERMINAL_STATES:
+            try:
+                with self._db.writing() as connection:
+                    runs.enter(connection, self._run_id, change)
+            except StoreError as problem:
+                _log.warning("run %s is %s: %s", self._run_id, change.state, problem)
+
+    def attempt(self, directory: Path) -> None:
+        self._attempt = directory
+        meta = read_meta(str(directory)) or {}
+        started = meta.get("startedAt")
+        if self._budget is not None:
+            self._budget.begin(started)
+        number = int(directory.name.removeprefix("attempt-"))
+        pid = (meta.get("child") or {}).get("pid")
+        try:
+            runs.RunStore(self._db).begin_attempt(self._run_id, number, started, pid)
+            self._pass_on_cancel(directory)
+        except StoreError as problem:
+            _log.warning("attempt %s of run %s: %s", number, self._run_id, problem)
+
+    def usage(self, usage: Usage | None, cost_usd: float | None) -> None:
+        if self._budget is None or self._attempt is None or self._stopped:
+            return
+        line = self._budget.crossed(usage, cost_usd)
+        if line is not None:
+            self._stopped = True
+            cancel(self._attempt, BUDGET, f"Stopped by {line}.")
+
+    def stays(self) -> bool:
+        return not self._leaving()
+
+    def notice(self, text: str) -> None:
+        _log.info("run %s: %s", self._run_id, text)
+
+    def _pass_on_cancel(self, directory: Path) -> None:
+        """A wish to cancel may be older than the process that it is meant for."""
+        with self._db.reading() as connection:
+            row = runs.find(connection, self._run_id)
+        if row is not None and row["cancel"]:
+            wish = from_json(row["cancel"], dict[str, str])
+            cancel(directory, wish["by"], wish["reason"])

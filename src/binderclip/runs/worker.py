@@ -1,0 +1,310 @@
+"""The worker of a home: starts what is admitted, drives it, and looks after what was left behind.
+
+There is one per home, by `worker.lock`. When it ends, agents work on: the next one finds them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from binderclip.contract.errors import BinderclipError, Conflict, RunBusy
+from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
+from binderclip.contract.wire import iso_time
+from binderclip.runs import lifecycle
+from binderclip.runs.admission import admit, next_start
+from binderclip.runs.budget import RunBudget
+from binderclip.runs.dispatch import LocalDispatch
+from binderclip.runs.driver import Clock, Drive, LetGo, own_environment
+from binderclip.runs.keeper import Keeper
+from binderclip.runs.orders import LoadAdapter, order_of_row, prepare
+from binderclip.runs.recover import take_over
+from binderclip.runs.settle import settle
+from binderclip.runs.survey import Found, Survey, never_ran
+from binderclip.runs.timers import beat
+from binderclip.store import runs
+from binderclip.store.agents import Agents
+from binderclip.store.costs import Costs
+from binderclip.store.database import Database
+from binderclip.store.runfile import RunOutcome, read_outcome, write_order, write_outcome
+from binderclip.supervisor import locks
+from binderclip.supervisor.nursery import start_nursery, stop_nursery
+
+_log = logging.getLogger(__name__)
+LOCK = "worker.lock"
+SOCKET = "nursery.sock"
+SURVEY_SEC = 2.0
+"""How often runs are looked for that somebody else began or left."""
+TROUBLE_SEC = 30.0
+
+
+@dataclass(frozen=True)
+class Lent:
+    """What a server lends to the runs of its worker."""
+
+    env: dict[str, str] = field(default_factory=own_environment)
+    """The server's environment; the allow-list decides what of it an agent sees (H5)."""
+    api_url: Callable[[], str | None] = lambda: None
+    token: Callable[[RunOrder], str | None] = lambda _order: None
+    """Makes the token of a run, for adapters that take one (R3)."""
+    skills: tuple[Path, ...] = ()
+
+
+class Worker:
+    """Drives runs in threads of this process until it is stopped."""
+
+    def __init__(
+        self,
+        db: Database,
+        load: LoadAdapter,
+        *,
+        lent: Lent | None = None,
+        clock: Clock = time.time,
+        max_runs: int = 256,
+    ) -> None:
+        self.db = db
+        self._load = load
+        self._lent = lent or Lent()
+        self._clock = clock
+        self._max_runs = max_runs
+        self._dispatch = LocalDispatch(after=self.nudge)
+        self._survey = Survey(db)
+        self._something = threading.Event()
+        self._draining = threading.Event()
+        self._leaving = threading.Event()
+        self._loop = threading.Thread(target=self._work, name="worker", daemon=True)
+        self._lock: int | None = None
+        self._nursery: str | None = None
+        self._next_survey = 0.0
+        self._troubled: dict[str, float] = {}
+
+    def start(self) -> None:
+        """Begin to work; Conflict if another worker has this home."""
+        self._lock = take_worker_lock(self.db)
+        socket = str(self.db.home.path / SOCKET)
+        try:
+            start_nursery(socket)
+            self._nursery = socket
+        except OSError as problem:
+            _log.warning("no nursery, agents start a little slower: %s", problem)
+        self._loop.start()
+
+    def nudge(self) -> None:
+        """Say that there may be something to do."""
+        self._something.set()
+
+    def working(self) -> set[str]:
+        """The runs that are being driven here."""
+        return self._dispatch.carried()
+
+    def stop(self, *, drain: bool = False) -> list[str]:
+        """End; agents work on, and their runs are returned. `drain` waits for them instead."""
+        self._draining.set()
+        self.nudge()
+        if drain:
+            self._dispatch.wait()
+        left = sorted(self.working())
+        self._leaving.set()
+        self.nudge()
+        if self._loop.is_alive():
+            self._loop.join()
+        self._dispatch.wait()
+        self._release()
+        return [run_id for run_id in left if read_outcome(self.db.home, run_id) is None]
+
+    def look(self) -> None:
+        """Do once what the loop does all the time: timers, recovery, admission."""
+        now = self._clock()
+        beat(self.db, now)
+        if time.monotonic() >= self._next_survey:
+            self._recover(now)
+            self._next_survey = time.monotonic() + SURVEY_SEC
+        if not self._draining.is_set():
+            room = self._max_runs - len(self.working())
+            for run_id in admit(self.db, now, limit=max(0, room)):
+                self._dispatch.carry(run_id, self._run)
+
+    def _work(self) -> None:
+        while not self._leaving.is_set():
+            self._something.clear()
+            try:
+                self.look()
+                pause = self._pause()
+            except BinderclipError as problem:
+                _log.error("the worker cannot go on for now: %s", problem)
+                pause = SURVEY_SEC
+            self._something.wait(pause)
+
+    def _pause(self) -> float:
+        """Seconds until something is due; a nudge comes earlier."""
+        now = self._clock()
+        with self.db.reading() as connection:
+            due = [Agents(connection).next_due(), next_start(connection, now)]
+        moments = [datetime.fromisoformat(text).timestamp() - now for text in due if text]
+        return max(0.0, min([SURVEY_SEC, *moments]))
+
+    def _recover(self, now: float) -> None:
+        for found in self._survey.look(self.working()):
+            if self._troubled.get(found.run_id, 0.0) <= now:
+                self._dispatch.carry(found.run_id, self._job_for(found))
+
+    def _job_for(self, found: Found) -> Callable[[str], None]:
+        jobs = {"settle": self._settle_found, "start": self._run, "take_over": self._take_over}
+        return jobs[found.need]
+
+    def _run(self, run_id: str) -> None:
+        with self._guarded(run_id):
+            try:
+                drive = self._prepared(run_id)
+            except BinderclipError as problem:
+                self._settle(run_id, self._refuse(run_id, problem))
+                return
+            self._settle(run_id, lifecycle.run(drive))
+
+    def _take_over(self, run_id: str) -> None:
+        with self._guarded(run_id):
+            keeper = Keeper(
+                self.db, run_id, budget=self._budget(run_id), leaving=self._leaving.is_set
+            )
+            history = runs.RunStore(self.db).history(run_id)
+            self._settle(run_id, take_over(self.db.home, run_id, self._load, keeper, history))
+
+    def _settle_found(self, run_id: str) -> None:
+        with self._guarded(run_id):
+            outcome = read_outcome(self.db.home, run_id)
+            if outcome is not None:
+                self._settle(run_id, outcome)
+
+    def _settle(self, run_id: str, outcome: RunOutcome) -> None:
+        retry = outcome.state == "lost" and never_ran(self.db, run_id)
+        settle(self.db, run_id, outcome, self._clock(), never_ran=retry)
+        self._troubled.pop(run_id, None)
+
+    def _prepared(self, run_id: str) -> Drive:
+        prepared = prepare(self.db, run_id, self._load, self._clock)
+        order, request = prepared.order, prepared.request
+        api_url = self._lent.api_url()
+        if api_url is not None and prepared.adapter.capabilities.supports_local_agent_jwt:
+            token = self._lent.token(order)
+            request = msgspec.structs.replace(request, auth_token=token)
+        keeper = Keeper(self.db, run_id, budget=prepared.budget, leaving=self._leaving.is_set)
+        return Drive(
+            self.db.home,
+            order,
+            prepared.adapter,
+            request,
+            listener=keeper,
+            host_env=self._lent.env,
+            api_url=api_url,
+            nursery=self._nursery,
+            skills=self._lent.skills,
+            secrets=prepared.secrets,
+            clock=self._clock,
+            history=runs.RunStore(self.db).history(run_id),
+        )
+
+    def _budget(self, run_id: str) -> RunBudget | None:
+        with self.db.reading() as connection:
+            row = runs.find(connection, run_id)
+            if row is None or not row["scheduled"]:
+                return None
+            agent = Agents(connection).get(row["agent_id"])
+            spent = Costs(connection).spent(agent.id, agent.budget, self._clock())
+        told = self._load(agent.adapter_type).manifest.usage_told
+        return RunBudget(agent, spent, told, self._clock)
+
+    def _refuse(self, run_id: str, problem: BinderclipError) -> RunOutcome:
+        """End a run that cannot even be prepared, in its files as in any other run."""
+        with self.db.reading() as connection:
+            row = runs.find(connection, run_id)
+        assert row is not None
+        write_order(self.db.home, order_of_row(row))
+        outcome = refused(problem, runs.RunStore(self.db).history(run_id), iso_time(self._clock()))
+        write_outcome(self.db.home, run_id, outcome)
+        return outcome
+
+    def _guarded(self, run_id: str) -> _Guard:
+        return _Guard(self, run_id)
+
+    def trouble(self, run_id: str, problem: BaseException) -> None:
+        """Leave a run alone for a while whose driving failed; its files tell how far it got."""
+        _log.error("run %s cannot be driven here: %s", run_id, problem, exc_info=problem)
+        self._troubled[run_id] = self._clock() + TROUBLE_SEC
+
+    def _release(self) -> None:
+        if self._nursery is not None:
+            try:
+                stop_nursery(self._nursery)
+            except OSError as problem:
+                _log.info("the nursery was gone already: %s", problem)
+            self._nursery = None
+        if self._lock is not None:
+            locks.release(self._lock)
+            self._lock = None
+
+
+class _Guard:
+    """Keeps the failure of one run from being everybody's."""
+
+    def __init__(self, worker: Worker, run_id: str) -> None:
+        self._worker = worker
+        self._run_id = run_id
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: object
+    ) -> bool:
+        if problem is None or isinstance(problem, LetGo | RunBusy):
+            return True
+        if isinstance(problem, Exception):
+            self._worker.trouble(self._run_id, problem)
+            return True
+        return False
+
+
+def refused(problem: BinderclipError, history: list[StateChange], now: str) -> RunOutcome:
+    """The outcome of a run that could not be prepared."""
+    codes = ("unknown_adapter", "bad_config", "plugin_failed", "command_not_found")
+    hint = f" {problem.hint}" if problem.hint else ""
+    result = ExecutionResult(
+        exit_code=None,
+        signal=None,
+        timed_out=False,
+        error_code=problem.code if problem.code in codes else "bad_config",  # type: ignore[arg-type]
+        error_message=problem.message + hint,
+    )
+    ended = StateChange(state="failed", at=now, reason=problem.message, actor="driver")
+    return RunOutcome(state="failed", ended_at=now, result=result, history=(*history, ended))
+
+
+def take_worker_lock(db: Database) -> int:
+    """The lock that makes this process the worker of the home; Conflict if it is taken."""
+    path = db.home.path / LOCK
+    held = locks.take(str(path))
+    if held is None:
+        raise Conflict(
+            f"Another binderclip server works on {db.home.path}{_holder(path)}.",
+            code="home_busy",
+            hint="Use that one, end it, or set BINDERCLIP_HOME to another directory.",
+        )
+    os.ftruncate(held, 0)
+    os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
+    return held
+
+
+def _holder(path: Path) -> str:
+    try:
+        pid = path.read_text().strip()
+    except OSError:
+        return ""
+    return f" (process {pid})" if pid.isdigit() else ""
