@@ -8,6 +8,7 @@ import re
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -37,11 +38,13 @@ COUNT = (
     "for n in range(int(sys.argv[1])):\n"
     "    os.write(1, b'line %06d\\n' % n)\n"
     "    time.sleep(0.002)\n"
+    "    while n == 20 and not os.path.exists(sys.argv[2]): time.sleep(0.01)\n"
 )
 
 
-def count(lines: int) -> list[str]:
-    return [*python(COUNT), str(lines)]
+def count(lines: int, go: Path) -> list[str]:
+    """Print so many lines, but wait after the twentieth until `go` exists."""
+    return [*python(COUNT), str(lines), str(go)]
 
 
 def counted(lines: int) -> bytes:
@@ -51,16 +54,18 @@ def counted(lines: int) -> bytes:
 @BOTH_WAYS
 def test_a_living_child_is_adopted_and_notices_nothing(attempt: Attempt, capture: Capture) -> None:
     """D1: index and capture go on; the exit status cannot be had."""
-    first = attempt.start(count(500), capture=capture)
-    attempt.wait_until_visible(b"line 000010\n")
+    go = attempt.path("go")
+    first = attempt.start(count(400, go), capture=capture)
+    attempt.wait_until_visible(b"line 000020\n")
     attempt.kill_supervisor()
+    go.touch()
     assert attempt_state(attempt.dir) == "unattended"
     second = attempt.adopt()
     assert second.child_pid == first.child_pid and second.started_at == first.started_at
     assert attempt.meta()["supervisor"]["pid"] == second.supervisor_pid
     end = attempt.end()
     assert (end.reason, end.exit_code, end.signal, end.adopted) == ("exited", None, None, True)
-    assert attempt.visible() == attempt.stdout == counted(500)
+    assert attempt.visible() == attempt.stdout == counted(400)
     ends = [end for _, _, end in attempt.index()]
     assert ends == sorted(set(ends))
 
@@ -70,15 +75,17 @@ def test_output_of_a_child_that_ended_unattended_is_kept(
     attempt: Attempt, capture: Capture
 ) -> None:
     """D1: the driver holds the FIFO open, so what sits in it waits for the adopter."""
-    launched = attempt.start(count(300), capture=capture)
-    attempt.wait_until_visible(b"line 000010\n")
+    go = attempt.path("go")
+    launched = attempt.start(count(200, go), capture=capture)
+    attempt.wait_until_visible(b"line 000020\n")
     attempt.kill_supervisor()
+    go.touch()
     assert launched.child_pid is not None
     wait_for_end_of(launched.child_pid)
     assert attempt.adopt().child_pid is None
     end = attempt.end()
     assert (end.reason, end.exit_code, end.adopted) == ("exited", None, True)
-    assert attempt.visible() == attempt.stdout == counted(300)
+    assert attempt.visible() == attempt.stdout == counted(200)
     assert not attempt.path("stdout.fifo").exists()
 
 
@@ -255,14 +262,14 @@ def test_nobody_adopts_what_is_supervised_or_finished(attempt: Attempt) -> None:
 
 
 def test_an_adopter_can_be_adopted(attempt: Attempt) -> None:
-    """D1: it is a supervisor like any other."""
-    attempt.start(count(600), capture=BOTH_PIPE)
+    """D1: it is a supervisor like any other; in file capture no moment of its death loses a byte."""
+    attempt.start(count(600, attempt.path(".")))
     attempt.wait_until_visible(b"line 000010\n")
     for _ in range(3):
         attempt.kill_supervisor()
         attempt.adopt()
     attempt.end()
-    assert attempt.stdout == counted(600)
+    assert attempt.visible() == attempt.stdout == counted(600)
 
 
 def test_truncation_while_unattended_is_noticed(attempt: Attempt) -> None:
@@ -293,7 +300,7 @@ def test_killing_at_any_moment_leaves_an_attempt_that_can_be_finished(
     """D1: whatever the supervisor was doing, an adopter completes the record."""
     for delay in (0.0, 0.001, 0.003, 0.01, 0.03):
         attempt = new_attempt()
-        attempt.start(count(20), capture=BOTH_PIPE)
+        attempt.start(count(20, attempt.path(".")))
         time.sleep(delay)
         attempt.kill_supervisor()
         if read_exit(attempt.dir) is None:
