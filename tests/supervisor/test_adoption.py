@@ -262,7 +262,7 @@ def test_nobody_adopts_what_is_supervised_or_finished(attempt: Attempt) -> None:
 
 
 def test_an_adopter_can_be_adopted(attempt: Attempt) -> None:
-    """D1: it is a supervisor like any other; in file capture no moment of its death loses a byte."""
+    """D1: it is a supervisor like any other; file capture never loses a byte."""
     attempt.start(count(600, attempt.path(".")))
     attempt.wait_until_visible(b"line 000010\n")
     for _ in range(3):
