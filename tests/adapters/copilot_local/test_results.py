@@ -205,6 +205,17 @@ def test_tokens_come_from_the_file_in_disjoint_buckets(tmp_path: Path) -> None:
     assert buckets(concluded("usage_output_file", tmp_path)) == (1440, 8000, 1650, 195)
 
 
+def test_thinking_is_told_only_as_a_part_of_the_output(tmp_path: Path) -> None:
+    """D10: output includes reasoning, or reasoning is unknown."""
+    for reasoning, told in ((5, 5), (500, None)):
+        used = {"inputTokens": 9, "outputTokens": 20, "reasoningTokens": reasoning}
+        metrics = {"modelMetrics": {"m": {"usage": used}}}
+        (tmp_path / USAGE_FILE).write_text(json.dumps(metrics))
+        usage = concluded("plain", tmp_path).usage
+        assert usage is not None
+        assert (usage.output_tokens, usage.reasoning_tokens) == (20, told)
+
+
 def test_a_resumed_run_is_counted_without_the_earlier_ones(tmp_path: Path) -> None:
     """D10, trap 2: the counts cover the session."""
     spent(tmp_path, 2300, 800, 300, 12)

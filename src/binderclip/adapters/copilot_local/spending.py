@@ -61,10 +61,12 @@ def session_usage(metrics: dict[str, Any]) -> Usage:
 
 
 def _buckets(used: dict[str, Any]) -> Usage:
+    """One model's counts; thinking that exceeds the output is no part of it, so it is left out."""
+    output, reasoning = count(used.get("outputTokens")), count(used.get("reasoningTokens"))
     return from_inclusive(
         input_tokens=count(used.get("inputTokens")),
         cached=count(used.get("cacheReadTokens")),
         cache_write=count(used.get("cacheWriteTokens")),
-        output=count(used.get("outputTokens")),
-        reasoning=count(used.get("reasoningTokens")),
+        output=output,
+        reasoning=reasoning if (reasoning or 0) <= (output or 0) else None,
     )
