@@ -12,11 +12,13 @@ import pytest
 
 from binderclip.supervisor import locks, processes
 from binderclip.supervisor.launch import (
+    Cancel,
     LaunchRefused,
     SpawnFailed,
     attempt_state,
     launch,
     read_exit,
+    request_cancel,
 )
 from tests.supervisor.attempts import BOTH_FILE, BOTH_PIPE, Attempt, python
 
@@ -239,6 +241,8 @@ def test_the_supervisor_is_detached(attempt: Attempt) -> None:
 
 def test_a_hangup_does_not_disturb_the_supervisor(attempt: Attempt) -> None:
     """D1: it survives the terminal it was started from."""
-    launched = attempt.start(python("input(); print('done')"), None, capture=BOTH_PIPE)
+    launched = attempt.start(["sleep", "60"])
     os.kill(launched.supervisor_pid, signal.SIGHUP)
-    assert attempt.end().reason == "exited"
+    request_cancel(attempt.dir, "test", "over")
+    end = attempt.end()
+    assert (end.reason, end.cancel) == ("cancelled", Cancel("test", "over"))
