@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from binderclip.contract.errors import RunNotFound, StoreError
 from binderclip.contract.ids import new_id
@@ -36,8 +36,8 @@ KEY = ("a1", "process", "T-1")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "home")
+def home(any_home: Home) -> Home:
+    return any_home
 
 
 @pytest.fixture
@@ -48,12 +48,10 @@ def store(home: Home) -> Iterator[RunStore]:
 
 def rows(home: Home) -> dict[str, list[Any]]:
     """Everything in the database."""
-    connection = sqlite3.connect(home.path / "binderclip.db")
-    try:
-        names = ("runs", "attempts", "state_changes", "usage", "sessions")
-        return {n: connection.execute(f"select * from {n} order by 1, 2").fetchall() for n in names}
-    finally:
-        connection.close()
+    names = ("runs", "attempts", "state_changes", "usage", "sessions")
+    with Database.open(home) as database, database.reading() as connection:
+        found = {n: connection.execute(text(f"select * from {n} order by 1, 2")) for n in names}
+        return {name: [tuple(row) for row in result] for name, result in found.items()}
 
 
 def finished(store: RunStore, ended: Any = None, **changes: Any) -> str:
@@ -374,7 +372,7 @@ from binderclip.store.home import Home
 from binderclip.store.runs import RunStore
 from tests.store.fabricate import STARTED, EXIT, change, order, outcome
 
-with Database.open(Home(Path(sys.argv[1]))) as database:
+with Database.open(Home(Path(sys.argv[1]), sys.argv[3])) as database:
     store = RunStore(database)
     for n in range(15):
         asked = order(task_key=f"T-{n}", prompt=sys.argv[2])
@@ -391,7 +389,9 @@ def test_eight_processes_write_at_once_and_nothing_is_lost(home: Home) -> None:
     """D5: writers wait for each other, none sees a locked database."""
     root = Path(__file__).resolve().parents[2]
     children = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(home.path), str(n)], cwd=root)
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(home.path), str(n), home.database_url], cwd=root
+        )
         for n in range(8)
     ]
     assert [child.wait() for child in children] == [0] * 8

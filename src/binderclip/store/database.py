@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, insert, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -24,6 +24,7 @@ from binderclip.store.home import Home
 
 BUSY_TIMEOUT_MS = 10_000
 _SQLITE = "sqlite:///"
+_SET_UP_LOCK = 0x62696E64
 
 
 class Database:
@@ -33,6 +34,10 @@ class Database:
         self.home = home
         self.engine = engine
         self._writing_engine = engine.execution_options(binderclip_writes=True)
+        self._reading_engine = engine
+        if engine.dialect.name == "postgresql":
+            # What SQLite does by itself: a transaction that reads sees one state.
+            self._reading_engine = engine.execution_options(isolation_level="REPEATABLE READ")
 
     @classmethod
     def open(cls, home: Home) -> Database:
@@ -57,7 +62,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database and never waits for writers."""
-        with _explained(self.home), self.engine.begin() as connection:
+        with _explained(self.home), self._reading_engine.begin() as connection:
             yield connection
 
     @contextmanager
@@ -75,13 +80,16 @@ class Database:
             if connection.dialect.name == "sqlite":
                 _set_up_sqlite(connection)
             with connection.begin():
+                if connection.dialect.name == "postgresql":
+                    # The lock above holds for this machine only.
+                    connection.execute(select(func.pg_advisory_xact_lock(_SET_UP_LOCK)))
                 _make_current(connection, self.home)
             connection.invalidate()
 
 
 def _engine(home: Home) -> Engine:
     if not home.database_url.startswith(_SQLITE):
-        return create_engine(make_url(home.database_url))
+        return _postgres(home)
     path = Path(home.database_url.removeprefix(_SQLITE))
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -89,10 +97,24 @@ def _engine(home: Home) -> Engine:
         hint = "Check its owner, or set BINDERCLIP_HOME to another directory."
         raise StoreError(f"{path} cannot be opened: {problem.strerror}.", hint=hint) from problem
     # A URL object, since a path may hold characters that mean something in a URL.
-    engine = create_engine(URL.create("sqlite", database=str(path)))
+    url = URL.create("sqlite", database=str(path))
+    engine = create_engine(url, pool_size=10, max_overflow=40)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _postgres(home: Home) -> Engine:
+    url = make_url(home.database_url)
+    if url.drivername in ("postgres", "postgresql"):
+        url = url.set(drivername="postgresql+psycopg")
+    try:
+        return create_engine(url, pool_size=10, max_overflow=40, pool_pre_ping=True)
+    except ModuleNotFoundError as problem:
+        raise StoreError(
+            f"BINDERCLIP_DATABASE_URL needs the Python package {problem.name}.",
+            hint='Install it with `pip install "binderclip[fleet]"`.',
+        ) from problem
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from binderclip.contract.run import ExecutionResult
 from binderclip.contract.session import StoredSession
@@ -32,9 +33,13 @@ def load_all(connection: Connection) -> list[StoredSession]:
 
 def save(connection: Connection, session: StoredSession) -> None:
     key = (session.agent_id, session.adapter_type, session.task_key)
-    clear(connection, key)
     connection.execute(delete(session_resets).where(_is(key, session_resets)))
-    connection.execute(insert(sessions).values(**session_row(session)))
+    row = session_row(session)
+    # Two runs of one session may end at once; both databases speak this dialect.
+    upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    names = [column.name for column in sessions.primary_key]
+    statement = upsert(sessions).values(**row)
+    connection.execute(statement.on_conflict_do_update(index_elements=names, set_=row))
 
 
 def clear(connection: Connection, key: Key) -> bool:
