@@ -191,6 +191,8 @@ def _cold(mode: str, request_fd: int, input_fd: int) -> bytes:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            # A Ctrl-C at the terminal is for the driver, which then asks for a cancel.
+            start_new_session=True,
         )
         reply.handed_over()
         # The starter forks the supervisor and ends, so no zombie is left to this process.
