@@ -22,8 +22,7 @@ from binderclip.contract.errors import RunNotFound
 from binderclip.contract.ids import short
 from binderclip.contract.run import RunView, StateChange
 from binderclip.plugins.registry import load_adapter
-from binderclip.runs.driver import driving
-from binderclip.runs.transcript import Transcriber
+from binderclip.runs.retell import retell
 from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
 from binderclip.store.runfile import read_order, read_outcome
@@ -162,24 +161,6 @@ def print_transcript(home: Home, run_id: str, *, full: bool, debug: bool, as_jso
 
 
 def _records(home: Home, run_id: str) -> Iterator[Record]:
-    numbers = home.attempts(run_id)
-    if any(not (home.attempt_dir(run_id, number) / NAME).exists() for number in numbers):
-        _write_again(home, run_id, numbers)
-    for number in numbers:
+    retell(home, run_id, load_adapter)
+    for number in home.attempts(run_id):
         yield from read_transcript(home.attempt_dir(run_id, number) / NAME)
-
-
-def _write_again(home: Home, run_id: str, numbers: list[int]) -> None:
-    """Make lost transcripts from the logs: they are a cache (D2)."""
-    order = read_order(home, run_id)
-    adapter = load_adapter(order.adapter_path or order.adapter_type)
-    seq = 0
-    with driving(home, run_id):
-        for number in numbers:
-            directory = home.attempt_dir(run_id, number)
-            transcriber = Transcriber(adapter, directory, number, seq)
-            exit = read_exit(str(directory))
-            for _ in transcriber.finish(exit) if exit else transcriber.poll():
-                continue
-            seq = transcriber.seq
-            transcriber.close()

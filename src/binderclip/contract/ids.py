@@ -6,6 +6,7 @@ import os
 import re
 import time
 from datetime import UTC, datetime
+from hashlib import sha256
 from uuid import UUID
 
 FULL_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -17,6 +18,14 @@ def new_id(unix_seconds: float | None = None) -> str:
     now = time.time() if unix_seconds is None else unix_seconds
     value = int(now * 1000) << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) | 7 << 76
+    return str(UUID(int=value & ~(0b11 << 62) | 0b10 << 62))
+
+
+def derived_id(purpose: str, id: str) -> str:
+    """The id that always belongs to another one: of the same time, but never equal to it."""
+    digest = int.from_bytes(sha256(f"{purpose}:{id}".encode()).digest()[:10], "big")
+    made_at = UUID(id).int >> 80 << 80 if FULL_ID.fullmatch(id) else 0
+    value = (made_at | digest) & ~(0xF << 76) | 7 << 76
     return str(UUID(int=value & ~(0b11 << 62) | 0b10 << 62))
 
 

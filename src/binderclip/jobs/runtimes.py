@@ -1,0 +1,37 @@
+"""Names of runtimes: `claude-code` for `claude_local`, and the type where no other is told (N1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from binderclip.contract.errors import BinderclipError
+from binderclip.contract.manifest import read_manifest
+from binderclip.contract.run import RunOrder
+from binderclip.plugins.registry import BUILT_IN, list_adapters, load_adapter
+from binderclip.sdk.adapter import Adapter
+
+
+def runtime_of(order: RunOrder, meta: Mapping[str, Any]) -> str:
+    """The runtime of a run: as noted when it began, else what its adapter's manifest says."""
+    noted = meta.get("runtime")
+    if isinstance(noted, str) and noted:
+        return noted
+    folder = Path(order.adapter_path) if order.adapter_path else BUILT_IN / order.adapter_type
+    return _named_in(folder) or order.adapter_type
+
+
+def adapter_of(runtime: str) -> Adapter | None:
+    """The adapter that reads this runtime's output."""
+    for view in list_adapters():
+        if runtime in (_named_in(BUILT_IN / view.type), view.type):
+            return load_adapter(view.type)
+    return None
+
+
+def _named_in(folder: Path) -> str | None:
+    try:
+        return read_manifest(folder / "adapter.toml").runtime or None
+    except BinderclipError:
+        return None

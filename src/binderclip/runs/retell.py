@@ -1,0 +1,32 @@
+"""Transcripts that were lost, made again from the logs: they are a cache (D2)."""
+
+from __future__ import annotations
+
+from binderclip.runs.driver import driving
+from binderclip.runs.recover import LoadAdapter
+from binderclip.runs.transcript import Transcriber
+from binderclip.store.home import Home
+from binderclip.store.runfile import read_order
+from binderclip.store.transcripts import NAME
+from binderclip.supervisor.documents import INDEX
+from binderclip.supervisor.launch import read_exit
+
+
+def retell(home: Home, run_id: str, load: LoadAdapter) -> bool:
+    """Write the transcripts of a run again if one is missing; tells whether that was needed."""
+    numbers = [n for n in home.attempts(run_id) if (home.attempt_dir(run_id, n) / INDEX).exists()]
+    if all((home.attempt_dir(run_id, number) / NAME).exists() for number in numbers):
+        return False
+    order = read_order(home, run_id)
+    adapter = load(order.adapter_path or order.adapter_type)
+    seq = 0
+    with driving(home, run_id):
+        for number in numbers:
+            directory = home.attempt_dir(run_id, number)
+            transcriber = Transcriber(adapter, directory, number, seq)
+            exit = read_exit(str(directory))
+            for _ in transcriber.finish(exit) if exit else transcriber.poll():
+                continue
+            seq = transcriber.seq
+            transcriber.close()
+    return True
