@@ -1,6 +1,7 @@
 """Parse throughput of every adapter against `msgspec.json.decode` alone on the same lines.
 
-Ours splits bytes into lines, parses each and builds the records; the other side splits and decodes.
+Ours takes pieces as the driver reads them, splits them into lines, parses each and builds the
+records; the other side splits and decodes.
 Recordings are short and real runs are not: between its first and last line, what a recording holds
 is repeated. A line that is no JSON, such as one that was cut, is left out on both sides.
 """
@@ -16,6 +17,7 @@ from binderclip.plugins.registry import list_adapters, load_adapter
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.lines import LineSplitter
 from binderclip.sdk.transcript import TranscriptBuilder
+from binderclip.store.runlog import PIECE_BYTES
 
 ENOUGH_BYTES = 4_000_000
 MIDDLES = 50
@@ -74,8 +76,10 @@ def _parsed(adapter: Adapter, runs: list[bytes], times: int) -> float:
     begin = time.process_time()
     for _ in range(times):
         for data in runs:
-            builder = TranscriptBuilder(adapter.create_parser())
-            builder.feed_all(("stdout", line, TS) for line in LineSplitter().push(data))
+            builder, splitter = TranscriptBuilder(adapter.create_parser()), LineSplitter()
+            for at in range(0, len(data), PIECE_BYTES):
+                lines = splitter.push(data[at : at + PIECE_BYTES])
+                builder.feed_all([("stdout", line, TS) for line in lines])
     return time.process_time() - begin
 
 

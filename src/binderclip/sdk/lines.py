@@ -59,6 +59,7 @@ class LineSplitter:
                 offset += size + 1
             self._offset = offset
             return
+        decode = _text if b"\r" in block else _utf8
         for piece in block.split(b"\n"):
             size = len(piece)
             if size > self._limit:
@@ -66,7 +67,7 @@ class LineSplitter:
                 self._keep(piece)
                 lines.append(self._take(newline=1))
             else:
-                lines.append(_new(Line, (offset, _text(piece), size, False)))
+                lines.append(_new(Line, (offset, decode(piece, "utf-8", "replace"), size, False)))
             offset += size + 1
         self._offset = offset
 
@@ -111,10 +112,13 @@ _new = tuple.__new__
 """Makes a Line without the checks of its constructor: this runs once a line."""
 
 
-def _text(piece: bytes | bytearray) -> str:
+_utf8 = str
+
+
+def _text(piece: bytes | bytearray, encoding: str = "utf-8", errors: str = "replace") -> str:
     if piece.endswith(b"\r"):
         piece = piece[:-1]
-    return piece.decode("utf-8", "replace")
+    return piece.decode(encoding, errors)
 
 
 def _shortened(head: bytes, tail: bytes, size: int) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -36,24 +35,34 @@ from binderclip.contract.entry import (
 from binderclip.sdk.lines import Line
 from binderclip.sdk.parser import HOST_NOTICES, Parser, generic_stderr, generic_stdout
 
-
-def _has_types(*fields: tuple[str, type]) -> Callable[[Any], bool]:
-    names = attrgetter(*(name for name, _ in fields))
-    types = tuple(kind for _, kind in fields)
-    return lambda entry: tuple(map(type, names(entry))) == types
-
-
 _ID = (str, type(None))
-_IS_TEXT: Callable[[Any], bool] = lambda entry: type(entry.text) is str  # noqa: E731
+
+
+def _is_text(entry: Any) -> bool:
+    return type(entry.text) is str and type(entry.parent_tool_use_id) in _ID
+
+
 _SHAPES: dict[type, Callable[[Any], bool]] = {
-    **dict.fromkeys((Assistant, Thinking, User, Stderr, System, Stdout), _IS_TEXT),
-    Init: _has_types(("model", str), ("session_id", str)),
-    ToolCall: lambda entry: type(entry.name) is str and type(entry.tool_use_id) in _ID,
-    ToolResult: _has_types(("tool_use_id", str), ("content", str), ("is_error", bool)),
-    Result: _has_types(("text", str), ("subtype", str), ("is_error", bool)),
-    Diff: _has_types(("text", str), ("change_type", str)),
+    **dict.fromkeys((Assistant, Thinking, User, Stderr, System, Stdout), _is_text),
+    Init: lambda entry: type(entry.model) is str and type(entry.session_id) is str,
+    ToolCall: lambda entry: (
+        type(entry.name) is str
+        and type(entry.tool_use_id) in _ID
+        and type(entry.parent_tool_use_id) in _ID
+    ),
+    ToolResult: lambda entry: (
+        type(entry.tool_use_id) is str
+        and type(entry.content) is str
+        and type(entry.is_error) is bool
+        and type(entry.parent_tool_use_id) in _ID
+    ),
+    Result: lambda entry: (
+        _is_text(entry) and type(entry.subtype) is str and type(entry.is_error) is bool
+    ),
+    Diff: lambda entry: _is_text(entry) and type(entry.change_type) is str,
 }
 """What every viewer relies on; checked by hand, since a parser is called for each line (T4)."""
+_NOTICED = frozenset((Assistant, Thinking, ToolCall, ToolResult))
 _set = msgspec.structs.force_setattr
 _OpenKey: TypeAlias = tuple[type, str | None]
 
@@ -99,11 +108,13 @@ class TranscriptBuilder:
     def feed_all(self, lines: Iterable[tuple[Stream, Line, str]]) -> list[Record]:
         """The records of many lines."""
         records: list[Record] = []
+        ts = self._last_ts
         for stream, line, ts in lines:
             if line[1]:
                 entries = self._stdout(line, ts) if stream == "stdout" else self._stderr(line, ts)
-                self._add(entries, stream, line[0], records)
-            self._last_ts = ts
+                if entries != ():
+                    self._add(entries, stream, line[0], records)
+        self._last_ts = ts
         return records
 
     def finish(self, offset: int) -> list[Record]:
@@ -150,36 +161,42 @@ class TranscriptBuilder:
     def _add(
         self, entries: Sequence[Entry], stream: Stream, offset: int, records: list[Record]
     ) -> None:
-        if not isinstance(entries, tuple | list):
+        if not isinstance(entries, (tuple, list)):
             self.dropped += 1
             return
+        attempt = self.attempt
+        line = f"{attempt}{stream[3]}{offset}."
         for k, entry in enumerate(entries):
             kind = type(entry)
             shape = _SHAPES.get(kind)
-            if shape is None or not shape(entry) or type(entry.parent_tool_use_id) not in _ID:
+            if shape is None or not shape(entry):
                 self.dropped += 1
-            elif not (self._open and stream == "stdout" and self._grow(entry, records)):
-                # An entry without an id was made for this call and nobody else holds it yet:
-                # filling it in place is safe, and three times faster than a copy.
-                own = msgspec.structs.replace(entry) if entry.id else entry
-                _set(own, "id", f"{self.attempt}{stream[3]}{offset}.{k}")
-                _set(own, "attempt", self.attempt)
-                _set(own, "stream", stream)
-                _set(own, "offset", offset)
-                records.append(self._record(own, kind))
+                continue
+            if self._open and stream == "stdout" and self._grow(entry, records):
+                continue
+            # An entry without an id was made for this call and nobody else holds it yet:
+            # filling it in place is safe, and three times faster than a copy.
+            own = msgspec.structs.replace(entry) if entry.id else entry
+            _set(own, "id", f"{line}{k}")
+            _set(own, "attempt", attempt)
+            _set(own, "stream", stream)
+            _set(own, "offset", offset)
+            if kind in _NOTICED and (replaced := self._noticed(own, kind)):
+                records.append(replaced)
+                continue
+            _set(own, "seq", self._seq)
+            self._seq += 1
+            records.append(EntryRecord(entry=own))
 
-    def _record(self, entry: Entry, kind: type) -> Record:
+    def _noticed(self, entry: Entry, kind: type) -> ReplaceRecord | None:
+        """What one entry means for others: open texts, calls and their results, plans."""
         if kind is ToolCall:
-            replaced = self._call(cast(ToolCall, entry))
-            if replaced is not None:
-                return replaced
-        elif kind is ToolResult:
+            return self._call(cast(ToolCall, entry))
+        if kind is ToolResult:
             self._pair(cast(ToolResult, entry))
-        elif (kind is Assistant or kind is Thinking) and cast(Assistant, entry).delta:
+        elif cast(Assistant, entry).delta:
             self._open[(kind, entry.parent_tool_use_id)] = entry.id
-        _set(entry, "seq", self._seq)
-        self._seq += 1
-        return EntryRecord(entry=entry)
+        return None
 
     def _grow(self, entry: Entry, records: list[Record]) -> bool:
         """Add a delta to the text that is open for its kind and sub-agent; close other texts."""
@@ -218,6 +235,8 @@ class TranscriptBuilder:
 
 
 def _milliseconds_between(begin: str, end: str) -> int | None:
+    if begin == end:
+        return 0
     try:
         took = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
     except ValueError:

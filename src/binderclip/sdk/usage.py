@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from binderclip.contract.run import Usage, UsageSource
+from binderclip.contract.run import Usage
 
 BUCKETS = (
     "input_tokens",
@@ -22,12 +22,19 @@ def add(left: Usage | None, right: Usage | None) -> Usage | None:
     """The sum by bucket; a bucket that neither side told stays unknown."""
     if left is None or right is None:
         return left or right
-    return _combined(left, right, 1, "derived" if _differ(left, right) else left.source)
+    return Usage(
+        input_tokens=_plus(left.input_tokens, right.input_tokens),
+        cached_input_tokens=_plus(left.cached_input_tokens, right.cached_input_tokens),
+        cache_write_tokens=_plus(left.cache_write_tokens, right.cache_write_tokens),
+        output_tokens=_plus(left.output_tokens, right.output_tokens),
+        reasoning_tokens=_plus(left.reasoning_tokens, right.reasoning_tokens),
+        source=left.source if left.source == right.source else "derived",
+    )
 
 
 def subtract(total: Usage, earlier: Usage) -> Usage | None:
     """What this run used, from a session's totals now and before; None if they contradict."""
-    run = _combined(total, earlier, -1, "derived")
+    run = _without(total, earlier)
     counts = [getattr(run, bucket) for bucket in BUCKETS]
     return None if any(count is not None and count < 0 for count in counts) else run
 
@@ -63,7 +70,9 @@ def total_tokens(usage: Usage | None) -> int:
 
 def count(value: object) -> int | None:
     """A token count from untrusted output: a whole number that is not negative, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is int:
+        return value if 0 <= value < 2**53 else None
+    if not isinstance(value, float):
         return None
     return int(value) if 0 <= value < 2**53 and value == int(value) else None
 
@@ -78,14 +87,16 @@ def usage_from_plain(data: object) -> Usage | None:
         return None
 
 
-def _differ(left: Usage, right: Usage) -> bool:
-    return left.source != right.source
+def _plus(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
 
 
-def _combined(left: Usage, right: Usage, sign: int, source: UsageSource) -> Usage:
+def _without(total: Usage, earlier: Usage) -> Usage:
     counts: dict[str, Any] = {}
     for bucket in BUCKETS:
-        one, other = getattr(left, bucket), getattr(right, bucket)
+        one, other = getattr(total, bucket), getattr(earlier, bucket)
         known = one is not None or other is not None
-        counts[bucket] = (one or 0) + sign * (other or 0) if known else None
-    return Usage(**counts, source=source)
+        counts[bucket] = (one or 0) - (other or 0) if known else None
+    return Usage(**counts, source="derived")

@@ -137,11 +137,11 @@ class ClaudeParser(JsonParser):
             return self._synthetic(event, message, ts)
         if not self.facts.model:
             self.facts.model = model or None
-        shown = as_string(message.get("id")) in self._streamed
-        entries: list[Entry] = []
-        for block in _blocks(message):
-            entries += self._block(block, ts, parent, shown)
-        return entries
+        shown = bool(self._streamed) and as_string(message.get("id")) in self._streamed
+        blocks = _blocks(message)
+        if len(blocks) == 1:
+            return self._block(blocks[0], ts, parent, shown)
+        return [entry for block in blocks for entry in self._block(block, ts, parent, shown)]
 
     def _block(
         self, block: dict[str, Any], ts: str, parent: str | None, shown: bool
@@ -309,9 +309,9 @@ def _compacted(event: dict[str, Any], ts: str) -> Sequence[Entry]:
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if type(content) is list else []
+    if type(content) is list:
+        return [block for block in content if type(block) is dict]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else []
 
 
 def _parent(event: dict[str, Any]) -> str | None:

@@ -70,9 +70,8 @@ class QwenParser(JsonParser):
 
     def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
         kind = event.get("type")
-        if type(kind) is not str or kind not in self._handlers:
-            return None
-        return self._handlers[kind](event, ts)
+        handler = self._handlers.get(kind) if type(kind) is str else None
+        return handler(event, ts) if handler else None
 
     def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
         if line.startswith(RETRY_WORDS):
@@ -132,24 +131,27 @@ class QwenParser(JsonParser):
             blocks = [{"type": "text", "text": blocks}]
         if type(blocks) is not list:
             return ()
+        if len(blocks) == 1:
+            return self._block(blocks[0], parent, ts)
         return [entry for block in blocks for entry in self._block(block, parent, ts)]
 
-    def _block(self, block: object, parent: str | None, ts: str) -> Iterator[Entry]:
+    def _block(self, block: object, parent: str | None, ts: str) -> Sequence[Entry]:
         if type(block) is not dict:
-            return
+            return ()
         kind = block.get("type")
         if kind == "text":
             text = as_string(block.get("text"))
             if parent is None:
                 self._last_text = text
             if not self._was_streamed("text_delta", parent):
-                yield Assistant(ts=ts, text=text, parent_tool_use_id=parent)
+                return (Assistant(ts=ts, text=text, parent_tool_use_id=parent),)
         elif kind == "thinking":
             if not self._was_streamed("thinking_delta", parent):
                 text = as_string(block.get("thinking"))
-                yield Thinking(ts=ts, text=text, parent_tool_use_id=parent)
+                return (Thinking(ts=ts, text=text, parent_tool_use_id=parent),)
         elif kind == "tool_use":
-            yield self._tool_call(block, parent, ts)
+            return (self._tool_call(block, parent, ts),)
+        return ()
 
     def _tool_call(self, block: dict[str, Any], parent: str | None, ts: str) -> Entry:
         name, id = as_string(block.get("name")), as_string(block.get("id"))
