@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from binderclip.runs import lifecycle
 from binderclip.runs.driver import Drive, Listener
 from binderclip.runs.wake import local_order
 from binderclip.sdk.adapter import Adapter
+from binderclip.store.database import Database
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome
 from binderclip.store.transcripts import read_transcript
+from tests.runs.company import Scene
 
 FRESH = ResumeDecision(action="fresh", reason="a test")
 
@@ -112,3 +114,10 @@ def runs(tmp_path: Path) -> Runs:
     cwd = tmp_path / "work"
     cwd.mkdir()
     return Runs(Home(tmp_path / "home").ensure(), cwd)
+
+
+@pytest.fixture
+def scene(any_home: Home) -> Iterator[Scene]:
+    """The control plane on either database."""
+    with Database.open(any_home) as database:
+        yield Scene(database)

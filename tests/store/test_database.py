@@ -20,6 +20,7 @@ from binderclip.contract.errors import StoreError, StoreTooNew
 from binderclip.store import migrate, tables
 from binderclip.store.database import Database
 from binderclip.store.home import Home
+from tests.postgres import Server
 
 SESSION = {
     "agent_id": "a",
@@ -147,6 +148,28 @@ def test_the_snapshot_equals_the_migrations(home: Home, tmp_path: Path) -> None:
 
     assert shapes(migrated) == shapes(file_of(home))
     assert rows_of(migrated, "companies") == rows_of(file_of(home), "companies")
+
+
+def test_the_migrations_lead_postgres_to_the_same_tables(postgres: Server, tmp_path: Path) -> None:
+    """D5: the same on SQLite and Postgres."""
+    home = Home(tmp_path / "home", postgres.database()).ensure()
+    with pytest.MonkeyPatch.context() as today:
+        today.setattr(tables, "SCHEMA_VERSION", "0001")
+        engine = create_engine(home.database_url.replace("postgresql:", "postgresql+psycopg:"))
+        with engine.begin() as connection:
+            migrate.upgrade(connection, "0001")
+        engine.dispose()
+    with Database.open(home) as database, database.reading() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, tables.metadata) == []
+        assert context.get_current_revision() == tables.SCHEMA_VERSION
+        assert connection.execute(text("select id from companies")).scalars().all() == ["local"]
+
+
+def test_a_database_server_that_is_away_is_explained(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", "postgresql://nobody@127.0.0.1:9/none")
+    with pytest.raises(StoreError, match="cannot be used"):
+        Database.open(home)
 
 
 def test_a_current_database_opens_without_alembic(home: Home) -> None:

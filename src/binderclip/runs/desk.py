@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection
 
 from binderclip.contract.errors import Conflict, NotFound
@@ -51,8 +52,8 @@ class Desk(Control):
         with self.db.writing() as connection:
             before = Tasks(connection).get(id, lock=True)
             waited = open_blocker(connection, id) is not None
+            self._check_assignee(connection, msgspec.structs.replace(before, **fields))
             after = Tasks(connection).change(id, self.now(), **fields)
-            self._check_assignee(connection, after)
             self._note(connection, after.company_id, actor, "changed", ("task", id), **fields)
             self._follow_change(connection, before, after, waited, actor)
         self.nudge()
@@ -140,8 +141,8 @@ class Desk(Control):
         return decided
 
     def _create(self, connection: Connection, task: Task, actor: str) -> Task:
+        self._check_assignee(connection, task)
         created = Tasks(connection).create(task, self.now())
-        self._check_assignee(connection, created)
         subject = ("task", created.id)
         self._note(connection, created.company_id, actor, "created", subject, title=created.title)
         self._assign(connection, created, actor)

@@ -106,7 +106,7 @@ def _trip(
         table.c.scheduled,
         table.c.finalized,
         table.c.status != "cancelled",
-        table.c.created_at > since,
+        table.c.ended_at > since,
     )
     signs = connection.scalars(last.order_by(table.c.id.desc()).limit(FAILURES_IN_A_ROW)).all()
     if len(signs) < FAILURES_IN_A_ROW or set(signs) != {sign}:
