@@ -31,6 +31,22 @@ def test_replay_prints_merged_entries_as_json(cli: Cli, said: Callable[..., str]
     assert result["coverage"] == {"lines": 2, "understood": 2, "unknown": 0}
 
 
+def test_replay_of_a_resumed_session_says_whose_counts_it_shows(cli: Cli, tmp_path: Path) -> None:
+    """D10: counts of a whole session are not passed off as those of one run."""
+    events = [
+        {"type": "thread.started", "thread_id": "01a1e090-aa0d-74b0-99cf-5f96b4da1703"},
+        {"type": "turn.completed", "usage": {"input_tokens": 500, "output_tokens": 20}},
+    ]
+    recording = tmp_path / "stdout.txt"
+    recording.write_text("".join(json.dumps(event) + "\n" for event in events))
+    words = ("replay", "-a", "codex_local", str(recording), "--json")
+    assert cli.json_lines(*words)[-1]["result"]["usageBasis"] == "per_run"
+    argv = ["codex", "exec", "resume", "--json", events[0]["thread_id"], "-"]
+    (tmp_path / "cmd.json").write_text(json.dumps({"argv": argv}))
+    result = cli.json_lines(*words)[-1]["result"]
+    assert (result["usageBasis"], result["usage"]["inputTokens"]) == ("session_cumulative", 500)
+
+
 def test_replay_takes_signals_stderr_and_standard_input(cli: Cli, tmp_path: Path) -> None:
     stderr = tmp_path / "stderr"
     stderr.write_text("warned\n")

@@ -138,6 +138,17 @@ def test_without_an_end_marker_the_exit_decides(end: dict[str, Any], code: str, 
     assert code_and_message(what) == (code, told)
 
 
+@pytest.mark.parametrize("code", [129, 130, 137, 143])
+def test_a_shells_code_for_a_signal_means_killed(code: int) -> None:
+    """A9: many runtimes catch a signal and exit with 128 and its number."""
+    told = f"The agent was killed (exit code {code}). Last on stderr: bye"
+    assert code_and_message(outcome(stderr="bye\n", exit_code=code)) == ("killed", told)
+    assert code_and_message(outcome(structured=False, exit_code=128)) == (
+        "process_failed",
+        "The agent exited with code 128.",
+    )
+
+
 def test_a_failure_marker_without_words_is_still_a_failure() -> None:
     assert code_and_message(outcome(Facts(ended="failure"))) == (
         "process_failed",

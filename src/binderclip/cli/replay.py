@@ -15,6 +15,7 @@ from binderclip.contract.entry import EntryRecord, Record
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.finalize import state_of
 from binderclip.sdk.testing.replay import Replay, replay
+from binderclip.sdk.values import as_string_array, parse_json
 
 _FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
@@ -48,6 +49,7 @@ def command(
         _bytes(stderr) if stderr else b"",
         exit_code=exit_code,
         signal=_signal_name(signal),
+        argv=_recorded_argv(stdout),
     )
     terminal = Terminal()
     if as_json:
@@ -64,6 +66,17 @@ def _print(show: Show, records: Sequence[Record], replayed: Replay) -> None:
 
 def _bytes(path: Path) -> bytes:
     return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+
+
+def _recorded_argv(stdout: Path) -> tuple[str, ...]:
+    """The command line that a recording keeps beside its output."""
+    if str(stdout) == "-":
+        return ()
+    try:
+        recorded = parse_json((stdout.parent / "cmd.json").read_bytes())
+    except OSError:
+        return ()
+    return tuple(as_string_array((recorded or {}).get("argv")))
 
 
 def _signal_name(name: str | None) -> str | None:

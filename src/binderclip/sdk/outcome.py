@@ -30,6 +30,10 @@ EndReason = Literal[
 ]
 
 
+SIGNALLED = frozenset({129, 130, 137, 143})
+"""Exit codes by which a program tells that SIGHUP, SIGINT, SIGKILL or SIGTERM ended it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
     """How the agent's process ended, as its supervisor saw it."""
@@ -202,6 +206,9 @@ def _by_exit(outcome: Outcome) -> Failure | None:
         return Failure("lost", "The agent ended while nobody watched; its exit is unknown.")
     if end.signal is not None:
         return Failure("killed", f"The agent was killed by {end.signal}.{_last_words(outcome)}")
+    if end.exit_code in SIGNALLED:
+        words = _last_words(outcome)
+        return Failure("killed", f"The agent was killed (exit code {end.exit_code}).{words}")
     if end.exit_code:
         words = _last_words(outcome)
         return Failure("process_failed", f"The agent exited with code {end.exit_code}.{words}")

@@ -18,8 +18,6 @@ from binderclip.sdk import (
     CheckCall,
     CliAdapter,
     Command,
-    ExecutionResult,
-    Outcome,
     SessionManagement,
 )
 from binderclip.sdk.skills import link_skills
@@ -31,7 +29,6 @@ QUIET = {
     "DISABLE_TELEMETRY": "1",
 }
 EFFORT = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh"}
-SIGNALLED = (129, 130, 143)
 WEB_TOOLS = ("WebFetch", "WebSearch")
 
 
@@ -56,13 +53,6 @@ class ClaudeAdapter(CliAdapter):
         argv += self._files(call, config)
         quiet = {name: value for name, value in QUIET.items() if name not in call.env}
         return Command([*argv, *config.extra_args], env=quiet, stdin=call.prompt)
-
-    def conclude(self, outcome: Outcome) -> ExecutionResult:
-        """A signal makes it exit with 128 and the signal's number, without a result line."""
-        result = super().conclude(outcome)
-        if result.error_code != "process_failed" or outcome.end.exit_code not in SIGNALLED:
-            return result
-        return msgspec.structs.replace(result, error_code="killed")
 
     def sync_skills(self, call: Call) -> None:
         link_skills(call.skills, call.scratch / "claude" / ".claude" / "skills")

@@ -18,10 +18,7 @@ from binderclip.sdk import (
     CliAdapter,
     Command,
     ConfigError,
-    ExecutionResult,
-    Failure,
     Model,
-    Outcome,
     SessionManagement,
     as_string,
 )
@@ -30,8 +27,6 @@ from binderclip.sdk.skills import link_skills
 
 QUIET = {"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
 READ_ONLY_TOOLS = "read,grep,find,ls"
-SIGNALLED = (129, 130, 143)
-"""Exit codes by which it tells that a signal ended it."""
 MODELS_SECONDS = 60
 
 
@@ -55,13 +50,6 @@ class PiAdapter(CliAdapter):
             env={name: value for name, value in QUIET.items() if name not in config.env},
             stdin=call.prompt,
         )
-
-    def conclude(self, outcome: Outcome) -> ExecutionResult:
-        """A signal makes it exit with 128 and the signal's number, without settling."""
-        facts, end = outcome.facts, outcome.end
-        if facts.ended is None and facts.failure is None and end.exit_code in SIGNALLED:
-            facts.failure = Failure("killed", f"The agent was killed (exit code {end.exit_code}).")
-        return super().conclude(outcome)
 
     def checks(self, call: CheckCall) -> Iterable[Check]:
         yield from checks.findings(call)

@@ -19,6 +19,7 @@ from binderclip.contract.run import ExecutionResult
 from binderclip.contract.wire import to_plain
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.testing.replay import Replay, replay
+from binderclip.sdk.values import as_string_array
 
 HOST_FIELDS = ("ts", "id", "seq", "attempt", "stream", "offset")
 WRITTEN_ENTRIES = 200
@@ -37,6 +38,7 @@ class Case:
     exit_code: int | None
     signal: str | None
     expected: dict[str, Any] | None
+    argv: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -53,6 +55,7 @@ class Case:
             "stderr": self.stderr,
             "exit_code": self.exit_code,
             "signal": self.signal,
+            "argv": self.argv,
             **self.given,
         }
         return replay(adapter, **{**usual, **options})
@@ -69,6 +72,7 @@ def read_case(folder: Path) -> Case:
         exit_code=command.get("exit_code", None if command.get("signal") else 0),
         signal=command.get("signal"),
         expected=_json_file(folder / "expected.json"),
+        argv=tuple(as_string_array(command.get("argv"))),
     )
 
 

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
+import msgspec
+
 from binderclip.contract.entry import Coverage, Entry, Record, Stream, apply
 from binderclip.contract.run import AgentRef, ExecutionRequest, ExecutionResult, RuntimeSession
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.config import AdapterConfig, read_config
 from binderclip.sdk.lines import Line, LineSplitter
 from binderclip.sdk.outcome import EndReason, Outcome, ProcessEnd
+from binderclip.sdk.parser import Facts
 from binderclip.sdk.transcript import TranscriptBuilder
 
 REPLAY_TS = "2000-01-01T00:00:00.000Z"
@@ -43,13 +46,15 @@ def replay(
     reason: EndReason = "exited",
     session: Mapping[str, Any] | None = None,
     cwd: str | None = None,
+    argv: Sequence[str] = (),
     chunks: int | Sequence[int] | None = None,
     ts: str = REPLAY_TS,
 ) -> Replay:
     """Build transcript and result from saved bytes: all of stdout first, then all of stderr.
 
-    `session` are the parameters of the session that the run was asked to resume; `chunks` is one
-    size or a cycle of sizes to feed the bytes in, and never changes what comes out.
+    `session` are the parameters of the session that the run was asked to resume; without them, a
+    session id among the words of `argv` says that it was resumed. `chunks` is one size or a cycle
+    of sizes to feed the bytes in, and never changes what comes out.
     """
     builder = TranscriptBuilder(adapter.create_parser())
     records: list[Record] = []
@@ -68,7 +73,18 @@ def replay(
         limits=_limits(),
     )
     result = adapter.conclude(outcome)
+    if session is None and outcome.facts.session_id in argv:
+        result = _as_told(result, outcome.facts)
     return Replay(apply([], records), records, result, builder.coverage, builder)
+
+
+def _as_told(result: ExecutionResult, facts: Facts) -> ExecutionResult:
+    """Counts of a resumed session whose earlier totals nobody knows are the session's, not ours."""
+    if facts.usage_basis == "session_cumulative" and result.usage is not None:
+        result = msgspec.structs.replace(result, usage_basis="session_cumulative")
+    if facts.cost_basis == "session_cumulative":
+        result = msgspec.structs.replace(result, cost_usd=None)
+    return result
 
 
 def _lines(data: bytes, chunks: int | Sequence[int] | None) -> Iterator[Line]:
