@@ -10,17 +10,47 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from binderclip import __version__
 from binderclip.server import errors, schema
+from binderclip.server.auth import cookie_name
 from binderclip.server.guard import Guard
-from binderclip.server.routes import events, health, logs, runs, transcript
+from binderclip.server.routes import (
+    adapters,
+    agents,
+    companies,
+    decisions,
+    events,
+    health,
+    issues,
+    logs,
+    reports,
+    runs,
+    sessions,
+    settings,
+    transcript,
+)
 from binderclip.server.site import Site
 from binderclip.store.home import Home
 
+_A_YEAR = 365 * 24 * 3600
 STATIC = Path(__file__).with_name("static")
-_ROUTERS = (health.router, events.router, runs.router, transcript.router, logs.router)
+_ROUTERS = (
+    health,
+    events,
+    runs,
+    transcript,
+    logs,
+    adapters,
+    companies,
+    agents,
+    issues,
+    decisions,
+    sessions,
+    settings,
+    reports,
+)
 _UNBUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>binderclip</title>
 <meta name="viewport" content="width=device-width">
@@ -45,8 +75,8 @@ def create_app(home: Home | None = None) -> FastAPI:
     app.state.site = site
     errors.install(app)
     schema.install(app)
-    for router in _ROUTERS:
-        app.include_router(router)
+    for module in _ROUTERS:
+        app.include_router(module.router)
     _serve_web_app(app)
     app.add_middleware(Guard)
     return app
@@ -66,6 +96,8 @@ def _serve_web_app(app: FastAPI) -> None:
 
     @app.get("/{path:path}", include_in_schema=False)
     def page(request: Request, path: str) -> Response:
+        if "token" in request.query_params:
+            return _signed_in(request)
         if path.startswith("api/") or path == "api":
             return errors.error_response(404, "not_found", f"There is no /{path}.")
         wanted = (STATIC / path).resolve()
@@ -76,3 +108,13 @@ def _serve_web_app(app: FastAPI) -> None:
         if index.is_file():
             return FileResponse(index, headers={"cache-control": "no-cache"})
         return HTMLResponse(_UNBUILT)
+
+
+def _signed_in(request: Request) -> Response:
+    """Turn a token in the address into a cookie, so that the address does not keep it."""
+    response = RedirectResponse(request.url.path, 303)
+    token = request.query_params["token"]
+    if request.app.state.site.tokens.is_person(token):
+        name = cookie_name(request.url.port)
+        response.set_cookie(name, token, max_age=_A_YEAR, httponly=True, samesite="strict")
+    return response

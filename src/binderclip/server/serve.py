@@ -7,6 +7,7 @@ import socket
 import uvicorn
 
 from binderclip.server.app import create_app
+from binderclip.server.peers import PeerProtocol
 from binderclip.server.site import Site
 from binderclip.store.home import Home
 
@@ -28,6 +29,7 @@ def serve(home: Home, listener: socket.socket) -> None:
     app = create_app(home)
     config = uvicorn.Config(
         app,
+        http=PeerProtocol,
         log_level="warning",
         access_log=False,
         server_header=False,

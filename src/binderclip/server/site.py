@@ -13,10 +13,14 @@ from fastapi import Depends, Request
 from binderclip.contract.errors import RunNotFound
 from binderclip.contract.run import TERMINAL_STATES, RunView
 from binderclip.contract.wire import iso_time, to_json
+from binderclip.plugins.registry import load_adapter
+from binderclip.runs.desk import Desk
+from binderclip.runs.roster import Roster
 from binderclip.server.board import Board
 from binderclip.server.feeds import Feeds
 from binderclip.server.intake import Intake
 from binderclip.server.lines import PrintedLines
+from binderclip.server.tokens import Tokens
 from binderclip.server.transcripts import TranscriptShelf
 from binderclip.store.database import Database
 from binderclip.store.fileview import file_view
@@ -37,6 +41,9 @@ class Site:
         self.feeds = Feeds(home, self.run)
         self.printed = PrintedLines(home)
         self.board = Board()
+        self.tokens = Tokens(home)
+        self.desk = Desk(self.database, clock=clock, nudge=self.nudge)
+        self.roster = Roster(self.database, load_adapter, clock=clock, nudge=self.nudge)
         self.intake = Intake(home, self.runs, self.run_changed)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -44,6 +51,9 @@ class Site:
         """Begin to follow what happens; called in the server's loop."""
         self._loop = asyncio.get_running_loop()
         self.intake.start()
+
+    def nudge(self) -> None:
+        """Something may be able to start."""
 
     def run_changed(self, run_id: str) -> None:
         """A run is in another state; may be called from any thread."""
@@ -69,7 +79,7 @@ class Site:
 
     def run(self, run_id: str) -> RunView:
         """A run: its row once it is over, else what its files tell as well."""
-        row = self._row(run_id)
+        row = self.row(run_id)
         if row is not None and row.status in TERMINAL_STATES:
             return row
         if not (self.home.run_dir(run_id) / ORDER).exists():
@@ -82,13 +92,8 @@ class Site:
         started = row.started_at or filed.started_at
         return msgspec.structs.replace(row, attempts=filed.attempts, started_at=started)
 
-    def known(self, run_id: str) -> None:
-        """Refuse a run that does not exist."""
-        if not (self.home.run_dir(run_id) / ORDER).exists() and not self.has_row(run_id):
-            raise RunNotFound(f"There is no run {run_id}.")
-
     def has_row(self, run_id: str) -> bool:
-        return self._row(run_id) is not None
+        return self.row(run_id) is not None
 
     def close(self) -> None:
         self.intake.stop()
@@ -96,7 +101,8 @@ class Site:
         self.shelf.close()
         self.database.close()
 
-    def _row(self, run_id: str) -> RunView | None:
+    def row(self, run_id: str) -> RunView | None:
+        """What the database tells of a run."""
         try:
             return self.runs.get(run_id)
         except RunNotFound:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
+from binderclip.server.auth import TheActor
 from binderclip.server.schema import plain
 from binderclip.server.site import TheSite
 from binderclip.server.streams import EventStream
@@ -18,8 +19,10 @@ router = APIRouter(tags=["runs"])
     response_class=EventStream,
     responses=plain("Events `run` and `reset`.", "text/event-stream"),
 )
-async def events(
-    site: TheSite, last_event_id: Annotated[str | None, Header(max_length=200)] = None
+def events(
+    site: TheSite,
+    actor: TheActor,
+    last_event_id: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """Runs as they change state; `reset` says that the lists have to be read again."""
-    return EventStream(lambda: site.board.events(last_event_id, None))
+    return EventStream(lambda: site.board.events(last_event_id, actor.company_id))

@@ -11,9 +11,10 @@ from fastapi.responses import StreamingResponse
 
 from binderclip.contract.entry import Stream
 from binderclip.server.answers import matches, wanted_range
+from binderclip.server.auth import TheActor
 from binderclip.server.errors import Refused
 from binderclip.server.lines import LinePage
-from binderclip.server.routes.runs import RunId
+from binderclip.server.routes.runs import RunId, seen_run
 from binderclip.server.schema import answer, answers, plain
 from binderclip.server.site import Site, TheSite
 from binderclip.store.runlog import AttemptLog
@@ -35,13 +36,14 @@ Attempt = Annotated[int | None, Query(ge=1, le=1000, description="The last one i
 )
 def log(
     site: TheSite,
+    actor: TheActor,
     request: Request,
     run_id: RunId,
     stream: Stream = "stdout",
     attempt: Attempt = None,
 ) -> Response:
     """The exact bytes of a stream, as far as they are indexed; ranges are served."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     number = _attempt(site, run_id, attempt)
     source = AttemptLog(site.home.attempt_dir(run_id, number))
     size = source.size(stream)
@@ -77,12 +79,13 @@ def log(
 @router.get("/{run_id}/lines", responses=answers(LinePage))
 def lines(
     site: TheSite,
+    actor: TheActor,
     run_id: RunId,
     first: Annotated[int, Query(alias="from", ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=5000)] = 500,
 ) -> Response:
     """Printed lines of both streams in their order, for a parser that runs elsewhere."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     return answer(site.printed.page(run_id, first, limit))
 
 

@@ -6,14 +6,15 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from binderclip.contract.errors import RunNotFound
 from binderclip.contract.ids import FULL_ID
-from binderclip.contract.run import TERMINAL_STATES, RunState, RunView, StateChange
+from binderclip.contract.run import RunState, RunView, StateChange
 from binderclip.contract.wire import Wire
-from binderclip.runs.execute import cancel
 from binderclip.server.answers import polled
-from binderclip.server.errors import Refused
+from binderclip.server.auth import Actor, NoAgent, TheActor
+from binderclip.server.requests import Body, Cursor, Limit, paged
 from binderclip.server.schema import answer, answers, page_of
 from binderclip.server.site import Site, TheSite
 from binderclip.store.runfile import ORDER, read_order, read_outcome
@@ -21,8 +22,6 @@ from binderclip.supervisor.launch import read_exit, read_meta
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 RunId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$", description="The whole id of a run.")]
-Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
-Cursor = Annotated[str | None, Query(max_length=64, description="`next` of the page before.")]
 
 
 class AttemptDetail(Wire, frozen=True, kw_only=True, omit_defaults=False):
@@ -49,25 +48,38 @@ RunPage = page_of("RunPage", RunView)
 @router.get("", responses=answers(RunPage))
 def list_runs(
     site: TheSite,
+    actor: TheActor,
     request: Request,
     limit: Limit = 50,
     cursor: Cursor = None,
     status: RunState | None = None,
     adapter_type: Annotated[str | None, Query(alias="adapterType", max_length=200)] = None,
+    agent_id: Annotated[str | None, Query(alias="agentId", max_length=64)] = None,
+    issue_id: Annotated[str | None, Query(alias="issueId", max_length=64)] = None,
+    company_id: Annotated[str | None, Query(alias="companyId", max_length=64)] = None,
 ) -> Response:
     """Runs, newest first."""
-    found = site.runs.list(limit + 1, before=cursor, status=status, adapter_type=adapter_type)
-    more = found[limit - 1].id if len(found) > limit else None
-    return polled(request, RunPage(items=found[:limit], next=more))
+    found = site.runs.list(
+        limit + 1,
+        before=cursor,
+        status=status,
+        adapter_type=adapter_type,
+        agent_id=agent_id,
+        task_id=issue_id,
+        company_id=actor.scope(company_id),
+    )
+    items, more = paged(found, limit)
+    return polled(request, RunPage(items=items, next=more))
 
 
 @router.get("/{run_id}", responses=answers(RunDetail))
-def show_run(site: TheSite, request: Request, run_id: RunId) -> Response:
+def show_run(site: TheSite, actor: TheActor, request: Request, run_id: RunId) -> Response:
     """One run: state, result, usage, session, history, processes."""
+    seen_run(site, actor, run_id)
     return polled(request, run_detail(site, run_id))
 
 
-class CancelBody(BaseModel):
+class CancelBody(Body):
     """Why a run shall end."""
 
     reason: Annotated[str, Field(max_length=1000)] = "cancelled by a person"
@@ -75,17 +87,25 @@ class CancelBody(BaseModel):
 
 
 @router.post("/{run_id}/cancel", status_code=202, responses=answers(RunView, 202))
-def cancel_run(site: TheSite, run_id: RunId, body: CancelBody | None = None) -> Response:
+def cancel_run(
+    site: TheSite, actor: NoAgent, run_id: RunId, body: CancelBody | None = None
+) -> Response:
     """Ask the agent to end; it is killed when its grace is over."""
     asked = body or CancelBody()
-    view = site.run(run_id)
-    if view.status in TERMINAL_STATES:
-        raise Refused(409, "already_over", f"The run is over already: {view.status}.")
-    attempts = site.home.attempts(run_id)
-    if not attempts:
-        raise Refused(409, "not_started", "The run has not started its agent yet; try again.")
-    cancel(site.home.attempt_dir(run_id, attempts[-1]), "person", asked.reason, asked.kill)
+    seen_run(site, actor, run_id)
+    site.desk.cancel(run_id, actor.name, asked.reason, kill=asked.kill)
+    site.run_changed(run_id)
     return answer(site.run(run_id), 202)
+
+
+def seen_run(site: Site, actor: Actor, run_id: str) -> RunView:
+    """A run that the asker may see."""
+    if not FULL_ID.fullmatch(run_id):
+        raise RunNotFound(f"There is no run {run_id}.")
+    view = site.run(run_id)
+    if actor.company_id not in (None, view.company_id):
+        raise RunNotFound(f"There is no run {run_id}.")
+    return view
 
 
 def run_detail(site: Site, run_id: str) -> RunDetail:

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from binderclip.contract.entry import ENTRY_KINDS, Entry
 from binderclip.contract.wire import Wire
 from binderclip.server.answers import matches, polled
+from binderclip.server.auth import TheActor
 from binderclip.server.errors import Refused
-from binderclip.server.routes.runs import RunId
+from binderclip.server.routes.runs import RunId, seen_run
 from binderclip.server.schema import answer, answers, plain
 from binderclip.server.site import TheSite
 from binderclip.server.streams import EventStream, run_events
@@ -34,13 +35,14 @@ class TranscriptPage(Wire, frozen=True, kw_only=True, omit_defaults=False):
 @router.get("/{run_id}/transcript", responses=answers(TranscriptPage))
 def transcript_page(
     site: TheSite,
+    actor: TheActor,
     request: Request,
     run_id: RunId,
     first: Annotated[int, Query(alias="from", ge=0, le=2**53)] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST_ENTRIES)] = 100,
 ) -> Response:
     """Entries in their newest state, from a position on; any page takes the same time."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     with site.shelf.reading(run_id) as transcript:
         etag = f'"{transcript.cursor}:{first}:{limit}:{int(transcript.complete)}"'
         headers = {"etag": etag, "cache-control": "private, no-cache"}
@@ -58,9 +60,9 @@ def transcript_page(
 
 
 @router.get("/{run_id}/outline", responses=answers(Outline))
-def outline(site: TheSite, request: Request, run_id: RunId) -> Response:
+def outline(site: TheSite, actor: TheActor, request: Request, run_id: RunId) -> Response:
     """The transcript at a glance: totals, errors, where the time went, slow tools."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     with site.shelf.reading(run_id) as transcript:
         return polled(request, transcript.outline())
 
@@ -68,6 +70,7 @@ def outline(site: TheSite, request: Request, run_id: RunId) -> Response:
 @router.get("/{run_id}/search", responses=answers(Matches))
 def search(
     site: TheSite,
+    actor: TheActor,
     run_id: RunId,
     q: Annotated[str, Query(min_length=1, max_length=500, description="Words to look for.")],
     first: Annotated[int, Query(alias="from", ge=0, le=2**53)] = 0,
@@ -75,7 +78,7 @@ def search(
     kind: Annotated[str | None, Query(max_length=200, description="Kinds, by commas.")] = None,
 ) -> Response:
     """Positions of the entries that hold some words, whatever their case."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     kinds = frozenset(kind.split(",")) if kind else frozenset[str]()
     if not kinds <= set(ENTRY_KINDS):
         named = ", ".join(ENTRY_KINDS)
@@ -85,9 +88,11 @@ def search(
 
 
 @router.get("/{run_id}/entries/{entry_id}", responses=answers(Entry))
-def entry(site: TheSite, run_id: RunId, entry_id: Annotated[str, Path(max_length=100)]) -> Response:
+def entry(
+    site: TheSite, actor: TheActor, run_id: RunId, entry_id: Annotated[str, Path(max_length=100)]
+) -> Response:
     """One entry with its whole text, however long."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     with site.shelf.reading(run_id) as transcript:
         return answer(transcript.entry(entry_id))
 
@@ -100,8 +105,9 @@ def entry(site: TheSite, run_id: RunId, entry_id: Annotated[str, Path(max_length
         "text/event-stream",
     ),
 )
-async def stream(
+def stream(
     site: TheSite,
+    actor: TheActor,
     run_id: RunId,
     last_event_id: Annotated[str | None, Header(max_length=200)] = None,
     after: Annotated[
@@ -109,6 +115,6 @@ async def stream(
     ] = None,
 ) -> Response:
     """The run as it happens, from any record on, also long after it ended."""
-    site.known(run_id)
+    seen_run(site, actor, run_id)
     last_id = last_event_id or after
     return EventStream(lambda: run_events(site.feeds, site.shelf, run_id, last_id))

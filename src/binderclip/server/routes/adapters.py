@@ -1,0 +1,120 @@
+"""Adapters: which there are, how they are configured, whether they can run here."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import Field
+
+from binderclip.contract.check import CheckRequest, EnvironmentReport
+from binderclip.contract.company import LOCAL_COMPANY
+from binderclip.contract.config import ConfigSchema
+from binderclip.contract.errors import AdapterNotFound
+from binderclip.contract.manifest import AdapterView, Model
+from binderclip.plugins.registry import list_adapters, load_adapter
+from binderclip.sdk.config import read_config
+from binderclip.server.answers import polled
+from binderclip.server.auth import NoAgent, TheActor
+from binderclip.server.requests import Body
+from binderclip.server.schema import answer, answers, plain
+from binderclip.server.site import Site, TheSite
+from binderclip.store.secrets import Secrets, replace_references
+
+router = APIRouter(tags=["adapters"])
+Type = Annotated[str, Path(max_length=200, pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class AdapterDetail(AdapterView, frozen=True, kw_only=True, omit_defaults=False):
+    """An adapter with the document that says when to use it."""
+
+    agent_configuration_doc: str = ""
+    runtime: str = ""
+    command: str = ""
+    usage_told: str = "never"
+    pass_env: tuple[str, ...] = ()
+
+
+class EnvironmentTest(Body):
+    config: dict[str, Any] = Field(default_factory=dict)
+    depth: Literal["quick", "live"] = "quick"
+    company_id: str | None = None
+
+
+@router.get("/api/adapters", responses=answers(list[AdapterView]))
+def adapters(request: Request, _: TheActor) -> Response:
+    """Every adapter; a broken one is listed with its problem."""
+    return polled(request, list_adapters())
+
+
+@router.get("/api/adapters/{type}", responses=answers(AdapterDetail))
+def show_adapter(request: Request, _: TheActor, type: Type) -> Response:
+    """One adapter, with its document."""
+    view = _view(type)
+    adapter = load_adapter(type)
+    fields = {name: getattr(view, name) for name in view.__struct_fields__}
+    manifest = adapter.manifest
+    detail = AdapterDetail(
+        **fields,
+        agent_configuration_doc=adapter.agent_configuration_doc(),
+        runtime=manifest.runtime,
+        command=manifest.command,
+        usage_told=manifest.usage_told,
+        pass_env=manifest.pass_env,
+    )
+    return polled(request, msgspec.structs.replace(detail, capabilities=adapter.capabilities))
+
+
+@router.get("/api/adapters/{type}/config-schema", responses=answers(ConfigSchema))
+def config_schema(request: Request, _: TheActor, type: Type) -> Response:
+    """The form fields and the JSON Schema of an adapter's configuration (F3)."""
+    return polled(request, load_adapter(type).config_schema())
+
+
+@router.get("/api/adapters/{type}/models", responses=answers(list[Model]))
+def models(request: Request, _: TheActor, type: Type) -> Response:
+    """The models that an adapter offers."""
+    return polled(request, load_adapter(type).manifest.models)
+
+
+@router.post("/api/adapters/{type}/test-environment", responses=answers(EnvironmentReport))
+def check_environment(
+    site: TheSite, actor: NoAgent, type: Type, body: EnvironmentTest | None = None
+) -> Response:
+    """Test whether the adapter can run here; `live` also makes a tiny real call (E1, E2)."""
+    asked = body or EnvironmentTest()
+    adapter = load_adapter(type)
+    company_id = asked.company_id or LOCAL_COMPANY
+    config = _opened(site, company_id, asked.config)
+    read_config(adapter.Config, config)
+    request = CheckRequest(
+        company_id=company_id, adapter_type=type, config=config, depth=asked.depth
+    )
+    return answer(adapter.test_environment(request, os.environ, site.now()))
+
+
+@router.get("/api/adapters/{type}/ui-parser.js", responses=plain("The parser.", "text/javascript"))
+@router.get("/api/{type}/ui-parser.js", include_in_schema=False)
+def ui_parser(_: TheActor, type: Type) -> Response:
+    """The parser that an adapter brings for the browser (U3)."""
+    _view(type)
+    raise AdapterNotFound(f"The adapter {type} brings no parser of its own.")
+
+
+def _view(type: str) -> AdapterView:
+    for view in list_adapters():
+        if view.type == type:
+            return view
+    load_adapter(type)
+    raise AdapterNotFound(f"No adapter has the type {type!r}.")
+
+
+def _opened(site: Site, company_id: str, config: dict[str, Any]) -> dict[str, Any]:
+    with site.database.reading() as connection:
+        secrets = Secrets(connection, site.home)
+        opened: dict[str, Any] = replace_references(
+            config, lambda name: secrets.open(company_id, name)
+        )
+    return opened
