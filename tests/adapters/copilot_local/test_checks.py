@@ -133,7 +133,8 @@ def test_the_test_says_how_far_the_network_is_limited(
 def test_trusted_settings_of_the_repository_are_a_warning(tmp_path: Path) -> None:
     (tmp_path / "ws" / ".github").mkdir(parents=True)
     assert "workspace_settings" not in checked(tmp_path, {})
-    assert checked(tmp_path, {}, trustWorkspace=True)["workspace_settings"].level == "warn"
+    stored(tmp_path, "config.json", {"trustedFolders": ["/elsewhere", str(tmp_path)]})
+    assert checked(tmp_path, {})["workspace_settings"].level == "warn"
 
 
 def test_models_come_from_the_commands_own_help(tmp_path: Path) -> None:

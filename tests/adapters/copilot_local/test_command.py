@@ -65,7 +65,6 @@ def test_every_choice_becomes_its_flag(program: Path) -> None:
         model="gpt-5.5",
         effort="minimal",
         maxAiCredits=30,
-        trustWorkspace=True,
         disallowedTools=["shell(git push)"],
         includeDirectories=["/data"],
         extraArgs=["--experimental"],
@@ -73,7 +72,7 @@ def test_every_choice_becomes_its_flag(program: Path) -> None:
     words = " ".join(plan.argv)
     assert words.endswith(
         f"--resume={SESSION} --model gpt-5.5 --reasoning-effort minimal --max-ai-credits 30"
-        " --trust-folder --allow-all --deny-tool=shell(git push) --add-dir /data --experimental"
+        " --allow-all --deny-tool=shell(git push) --add-dir /data --experimental"
     )
     assert "--session-id" not in words
 

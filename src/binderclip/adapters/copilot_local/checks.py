@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from binderclip.adapters.copilot_local.config import CopilotConfig
-from binderclip.sdk import Check, CheckCall, parse_json, version_of
+from binderclip.sdk import Check, CheckCall, as_string_array, parse_json, version_of
 
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 PROVIDER_KEYS = (
@@ -24,7 +24,7 @@ def findings(call: CheckCall) -> Iterator[Check]:
         yield _version(call.program, call.env)
     yield from _credential(call, config)
     yield from _network(config)
-    yield from _workspace(call.cwd, config)
+    yield from _workspace(call)
 
 
 def copilot_home(env: Mapping[str, str]) -> Path:
@@ -129,11 +129,16 @@ def _network(config: CopilotConfig) -> Iterator[Check]:
         )
 
 
-def _workspace(cwd: Path, config: CopilotConfig) -> Iterator[Check]:
-    if config.trust_workspace and any((cwd / name).exists() for name in (".github", ".mcp.json")):
+def _workspace(call: CheckCall) -> Iterator[Check]:
+    stored = user_settings(call.env, "config.json") | user_settings(call.env)
+    trusted = any(
+        call.cwd.resolve().is_relative_to(folder)
+        for folder in as_string_array(stored.get("trustedFolders"))
+    )
+    if trusted and any((call.cwd / name).exists() for name in (".github", ".mcp.json")):
         yield Check(
             code="workspace_settings",
             level="warn",
-            message=f"The settings in {cwd} are trusted: hooks and MCP servers are code.",
-            hint="Read .github and .mcp.json there, or set trustWorkspace to false.",
+            message=f"Copilot trusts {call.cwd}: its hooks and MCP servers are code that runs.",
+            hint="Read .github and .mcp.json there before you let an agent run.",
         )

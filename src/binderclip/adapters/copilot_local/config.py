@@ -44,11 +44,6 @@ class CopilotConfig(CliConfig):
         description="More directories that the agent may use; their .github/skills and "
         ".github/agents count as trusted.",
     )
-    trust_workspace: bool = Field(
-        False,
-        description="Load the directory's own hooks, MCP servers, plugins and skills, which are "
-        "code.",
-    )
     max_ai_credits: int | None = Field(
         None, ge=30, description="AI credits until the session is stopped; a soft limit."
     )

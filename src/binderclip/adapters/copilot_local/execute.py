@@ -123,7 +123,7 @@ def model_flags(config: CopilotConfig) -> list[str]:
         words += ["--reasoning-effort", config.effort]
     if config.max_ai_credits is not None:
         words += ["--max-ai-credits", str(config.max_ai_credits)]
-    return [*words, "--trust-folder"] if config.trust_workspace else words
+    return words
 
 
 def permissions(config: CopilotConfig, api_url: str | None = None) -> list[str]:

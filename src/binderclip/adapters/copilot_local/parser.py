@@ -52,6 +52,8 @@ _Handler = Callable[[_Event, _Event, str], Sequence[Entry]]
 class CopilotParser(JsonParser):
     """Entries and facts of one run."""
 
+    inner = "data"
+
     def __init__(self) -> None:
         super().__init__()
         self.began = False
