@@ -18,6 +18,7 @@
         StoreTooNew            store_too_new
         NotFound               not_found
         Conflict               conflict
+      SecretFound              secret_found
 
 Each has a stable `code`, a message that says what to do next, and its data as fields.
 Timeouts, cancellations and failed agents are results of a run, not exceptions.
@@ -142,3 +143,9 @@ class Conflict(StoreError):
         super().__init__(message, hint=hint)
         if code is not None:
             self.code = code  # type: ignore[misc]
+
+
+class SecretFound(BinderclipError):
+    """What was to be exported holds secrets; the message names the places, never the values."""
+
+    code = "secret_found"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from binderclip.contract.errors import BinderclipError
-from binderclip.contract.manifest import read_manifest
+from binderclip.contract.manifest import Manifest, read_manifest
 from binderclip.contract.run import RunOrder
 from binderclip.plugins.registry import BUILT_IN, list_adapters, load_adapter
 from binderclip.sdk.adapter import Adapter
@@ -18,20 +18,31 @@ def runtime_of(order: RunOrder, meta: Mapping[str, Any]) -> str:
     noted = meta.get("runtime")
     if isinstance(noted, str) and noted:
         return noted
-    folder = Path(order.adapter_path) if order.adapter_path else BUILT_IN / order.adapter_type
-    return _named_in(folder) or order.adapter_type
+    manifest = _manifest(_folder(order))
+    return (manifest.runtime if manifest else "") or order.adapter_type
+
+
+def is_structured(order: RunOrder) -> bool:
+    """Whether the runtime's output has a structure; a plain one's text is shown as it is."""
+    manifest = _manifest(_folder(order))
+    return manifest.structured if manifest else True
 
 
 def adapter_of(runtime: str) -> Adapter | None:
     """The adapter that reads this runtime's output."""
     for view in list_adapters():
-        if runtime in (_named_in(BUILT_IN / view.type), view.type):
+        manifest = _manifest(BUILT_IN / view.type)
+        if runtime == view.type or (manifest and runtime == manifest.runtime):
             return load_adapter(view.type)
     return None
 
 
-def _named_in(folder: Path) -> str | None:
+def _folder(order: RunOrder) -> Path:
+    return Path(order.adapter_path) if order.adapter_path else BUILT_IN / order.adapter_type
+
+
+def _manifest(folder: Path) -> Manifest | None:
     try:
-        return read_manifest(folder / "adapter.toml").runtime or None
+        return read_manifest(folder / "adapter.toml")
     except BinderclipError:
         return None
