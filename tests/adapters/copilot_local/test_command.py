@@ -65,14 +65,14 @@ def test_every_choice_becomes_its_flag(program: Path) -> None:
         model="gpt-5.5",
         effort="minimal",
         maxAiCredits=30,
-        disallowedTools=["shell(git push)"],
+        disallowedTools=["shell(rm)"],
         includeDirectories=["/data"],
         extraArgs=["--experimental"],
     )
     words = " ".join(plan.argv)
     assert words.endswith(
         f"--resume={SESSION} --model gpt-5.5 --reasoning-effort minimal --max-ai-credits 30"
-        " --allow-all --deny-tool=shell(git push) --add-dir /data --experimental"
+        " --allow-all --deny-tool=shell(rm) --add-dir /data --experimental"
     )
     assert "--session-id" not in words
 

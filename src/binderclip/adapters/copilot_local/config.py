@@ -23,7 +23,7 @@ class CopilotConfig(CliConfig):
     )
     disallowed_tools: list[str] = Field(
         default_factory=list,
-        description="What the agent may never do, such as shell(git push); wins over every grant.",
+        description="What the agent may never do, such as shell(rm); wins over every grant.",
     )
     dangerously_skip_permissions: bool = dangerous(
         default=False,
