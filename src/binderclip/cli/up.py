@@ -1,62 +1,133 @@
-"""`binderclip up`: the server on this machine's own address."""
+"""`binderclip up`: the server, its worker and the web app on this machine."""
 
 from __future__ import annotations
 
+import ipaddress
+import json
 import socket
+import sys
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import click
 
-from binderclip.contract.errors import ConfigError, StoreError
+from binderclip.contract.errors import StoreError
+from binderclip.contract.ids import short
 from binderclip.store.home import Home
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORT = 3210
 SERVE = "binderclip.server.serve:serve"
+REMEMBERED = "server.json"
+"""Where the server listens, for the next `up` and for commands that ask it."""
 
 
 @click.command("up")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=PORT, show_default=True, help="Port to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"Port; the last one, or {PORT}.")
 @click.option("--open", "open_browser", is_flag=True, help="Open a browser once it listens.")
-def command(host: str, port: int, open_browser: bool) -> None:
-    """Start the server and print its address; Ctrl-C ends it, agents go on."""
-    if host not in LOOPBACK:
-        raise ConfigError(
-            f"The server listens on this machine only, not on {host}.",
-            hint=f"Use one of {', '.join(LOOPBACK)}.",
-        )
+@click.option("--drain", is_flag=True, help="At the end, wait for the agents that work.")
+def command(host: str, port: int | None, open_browser: bool, drain: bool) -> None:
+    """Start server, worker and web app; Ctrl-C ends them, agents go on.
+
+    Any address but this machine's own is open to everybody who has the token in
+    BINDERCLIP_HOME/token; the address that is printed carries it.
+    """
     home = Home.from_env().ensure()
-    with closing(_listening(host, port)) as listener:
-        address = _address(host, listener)
-        click.echo(f"binderclip is up at {address}  (Ctrl-C ends it, agents go on)")
+    _offer_agents(home)
+    with closing(_listening(home, host, port)) as listener:
+        left = _serve(home, listener, open_browser, drain)
+    if left:
+        names = ", ".join(short(run_id) for run_id in left)
+        click.echo(f"Agents work on: {names}. The next `binderclip up` finds them.")
+
+
+def _serve(home: Home, listener: socket.socket, open_browser: bool, drain: bool) -> list[str]:
+    def started(address: str, token: str) -> None:
+        _remember(home, address, listener)
+        click.echo(f"binderclip is up at {address}/?token={token}")
+        click.echo("Ctrl-C ends it, agents go on.")
         if open_browser:
-            click.launch(address)
-        _serve(home, listener)
+            click.launch(f"{address}/?token={token}")
+
+    # By name, since the server stands beside the CLI and not below it.
+    left: list[str] = resolve_name(SERVE)(home, listener, started=started, drain=drain)
+    return left
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(home: Home, host: str, port: int | None) -> socket.socket:
+    wanted = port if port is not None else _last_port(home)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
-        listener.listen()
+        listener.bind((host, wanted))
+        listener.listen(1024)
     except OSError as problem:
         listener.close()
         raise StoreError(
-            f"Port {port} of {host} cannot be used: {problem.strerror}.",
+            f"Port {wanted} of {host} cannot be used: {problem.strerror}.",
             hint="Another binderclip may be up there; --port chooses another port.",
         ) from None
     return listener
 
 
-def _address(host: str, listener: socket.socket) -> str:
-    shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{listener.getsockname()[1]}/"
+def _last_port(home: Home) -> int:
+    """Agents hold the address of the server, so it stays where it was."""
+    try:
+        port = json.loads((home.path / REMEMBERED).read_text())["port"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return PORT
+    return port if isinstance(port, int) and 0 < port < 65536 else PORT
 
 
-def _serve(home: Home, listener: socket.socket) -> None:
-    # By name, since the server stands beside the CLI and not below it.
-    resolve_name(SERVE)(home, listener)
+def _remember(home: Home, address: str, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    here = ipaddress.ip_address(host)
+    near = address if here.is_loopback else f"http://127.0.0.1:{port}"
+    kept = {"port": port, "address": near}
+    path = home.path / REMEMBERED
+    path.write_text(json.dumps(kept))
+    path.chmod(0o600)
+
+
+def _offer_agents(home: Home) -> None:
+    """On an empty home, offer an agent for each runtime that is installed here."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or (home.path / "binderclip.db").exists():
+        return
+    for type, label, program in _installed():
+        if click.confirm(
+            f"{label} is installed ({program}). Create an agent for it?", default=True
+        ):
+            agent = _create(home, type, label)
+            click.echo(f"Created {agent.name}, id {short(agent.id)}.")
+
+
+def _installed() -> Iterator[tuple[str, str, Path]]:
+    """Adapters whose command is found on this machine."""
+    import shutil
+
+    from binderclip.plugins.registry import list_adapters, load_adapter
+
+    for view in list_adapters():
+        if view.state == "ready" and view.capabilities.supports_local_agent_jwt:
+            command = load_adapter(view.type).manifest.command
+            found = shutil.which(command) if command else None
+            if found:
+                yield view.type, view.label, Path(found)
+
+
+def _create(home: Home, type: str, label: str) -> Any:
+    import time
+
+    from binderclip.contract.agent import Agent
+    from binderclip.contract.company import LOCAL_COMPANY
+    from binderclip.plugins.registry import load_adapter
+    from binderclip.runs.roster import Roster
+    from binderclip.store.database import Database
+
+    agent = Agent(id="", company_id=LOCAL_COMPANY, name=label, adapter_type=type)
+    with Database.open(home) as database:
+        return Roster(database, load_adapter, clock=time.time).create_agent(agent, "person")

@@ -15,7 +15,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from binderclip import __version__
 from binderclip.server import errors, schema
 from binderclip.server.auth import cookie_name
-from binderclip.server.guard import Guard
+from binderclip.server.guard import LOOPBACK_NAMES, Guard
 from binderclip.server.routes import (
     adapters,
     agents,
@@ -61,9 +61,9 @@ the command line: <code>binderclip runs</code>, <code>binderclip watch</code>.</
 """
 
 
-def create_app(home: Home | None = None) -> FastAPI:
+def create_app(home: Home, hosts: frozenset[str] = LOOPBACK_NAMES) -> FastAPI:
     """The application on one data directory."""
-    site = Site(home or Home.from_env())
+    site = Site(home)
     app = FastAPI(
         title="binderclip",
         version=__version__,
@@ -78,7 +78,7 @@ def create_app(home: Home | None = None) -> FastAPI:
     for module in _ROUTERS:
         app.include_router(module.router)
     _serve_web_app(app)
-    app.add_middleware(Guard)
+    app.add_middleware(Guard, hosts=hosts)
     return app
 
 

@@ -24,6 +24,10 @@ class Board:
         self._viewers: set[asyncio.Event] = set()
         self._closing = False
 
+    @property
+    def watched(self) -> bool:
+        return bool(self._viewers)
+
     def post(self, name: str, company_id: str | None, data: bytes) -> None:
         """Tell everybody of that company; called in the server's loop."""
         self._count += 1

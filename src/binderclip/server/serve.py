@@ -1,39 +1,96 @@
-"""Running the server on a listening socket until it is told to end."""
+"""Running the server and its worker on a listening socket until they are told to end."""
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 
 from binderclip.server.app import create_app
-from binderclip.server.peers import PeerProtocol
+from binderclip.server.guard import LOOPBACK_NAMES
+from binderclip.server.peers import PeerProtocol, is_loopback
 from binderclip.server.site import Site
 from binderclip.store.home import Home
+
+GRACE_SECONDS = 5
 
 
 class _Server(uvicorn.Server):
     """Lets viewers go first: a stream that nobody ends would keep the server from ending."""
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    def __init__(self, config: uvicorn.Config, site: Site, drain: bool) -> None:
         super().__init__(config)
         self._site = site
+        self._drain = drain
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self._drain:
+            super().handle_exit(sig, frame)
+            return
+        # Agents need the API until they are done; a second signal does not wait for them.
+        self._drain = False
+        threading.Thread(target=self._end_drained, name="drain", daemon=True).start()
+
+    def _end_drained(self) -> None:
+        self._site.worker.stop(drain=True)
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._site.end_streams()
         await super().shutdown(sockets)
 
 
-def serve(home: Home, listener: socket.socket) -> None:
-    """Serve until a signal ends it; agents go on."""
-    app = create_app(home)
-    config = uvicorn.Config(
-        app,
-        http=PeerProtocol,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=5,
-    )
-    _Server(config, app.state.site).run(sockets=[listener])
+def serve(
+    home: Home,
+    listener: socket.socket,
+    *,
+    started: Callable[[str, str], None],
+    drain: bool = False,
+) -> list[str]:
+    """Serve until a signal ends it; the runs whose agents work on are returned.
+
+    `started` is told the address and the person's token once both are there.
+    """
+    host, port = listener.getsockname()[:2]
+    app = create_app(home, hosts=_hosts(host))
+    site: Site = app.state.site
+    # Agents of this machine call the server by loopback, whatever it listens on.
+    name = f"[{host}]" if ":" in host else host
+    site.address = f"http://{name if is_loopback(host) else '127.0.0.1'}:{port}"
+    site.worker.start()
+    try:
+        config = uvicorn.Config(
+            app,
+            http=PeerProtocol,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        started(f"http://{name}:{port}", site.tokens.person)
+        _Server(config, site, drain).run(sockets=[listener])
+    except KeyboardInterrupt:
+        # uvicorn raises the signal again once it has ended; so ended, all is well.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    finally:
+        left = site.worker.stop()
+        site.database.close()
+    return left
+
+
+def _hosts(host: str) -> frozenset[str]:
+    """The names that the server answers to: its own, and loopback's."""
+    if is_loopback(host):
+        return LOOPBACK_NAMES
+    own = {socket.gethostname().lower(), socket.getfqdn().lower()}
+    if host in ("0.0.0.0", "::"):
+        found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
+        own |= {f"[{item[4][0]}]" if ":" in str(item[4][0]) else str(item[4][0]) for item in found}
+    else:
+        own.add(f"[{host}]" if ":" in host else host)
+    return LOOPBACK_NAMES | own

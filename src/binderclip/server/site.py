@@ -1,25 +1,28 @@
-"""What the routes of one server share: the data directory, its database, feeds and transcripts."""
+"""What the routes of one server share: the data directory, its database, worker and streams."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from fastapi import Depends, Request
 
-from binderclip.contract.errors import RunNotFound
-from binderclip.contract.run import TERMINAL_STATES, RunView
+from binderclip.contract.errors import BinderclipError, RunNotFound
+from binderclip.contract.run import TERMINAL_STATES, RunOrder, RunView
 from binderclip.contract.wire import iso_time, to_json
+from binderclip.jobs.store import JobStore
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.desk import Desk
 from binderclip.runs.roster import Roster
+from binderclip.runs.worker import Lent, Worker
 from binderclip.server.board import Board
 from binderclip.server.feeds import Feeds
-from binderclip.server.intake import Intake
 from binderclip.server.lines import PrintedLines
+from binderclip.server.lookout import Lookout
 from binderclip.server.tokens import Tokens
 from binderclip.server.transcripts import TranscriptShelf
 from binderclip.store.database import Database
@@ -28,6 +31,8 @@ from binderclip.store.home import Home
 from binderclip.store.runfile import ORDER
 from binderclip.store.runs import RunStore
 
+SKILLS = Path(__file__).resolve().parents[1] / "skills"
+
 
 class Site:
     """One data directory as the server sees it."""
@@ -35,47 +40,41 @@ class Site:
     def __init__(self, home: Home, clock: Callable[[], float] = time.time) -> None:
         self.home = home.ensure()
         self.clock = clock
+        self.address: str | None = None
+        """Where agents reach the API; None until somebody listens."""
         self.database = Database.open(home)
         self.runs = RunStore(self.database)
-        self.shelf = TranscriptShelf(home)
-        self.feeds = Feeds(home, self.run)
-        self.printed = PrintedLines(home)
-        self.board = Board()
+        self.jobs = JobStore(home)
         self.tokens = Tokens(home)
-        self.desk = Desk(self.database, clock=clock, nudge=self.nudge)
-        self.roster = Roster(self.database, load_adapter, clock=clock, nudge=self.nudge)
-        self.intake = Intake(home, self.runs, self.run_changed)
+        lent = Lent(api_url=lambda: self.address, token=self._run_token, skills=shipped_skills())
+        self.worker = Worker(self.database, load_adapter, lent=lent, clock=clock)
+        self.desk = Desk(self.database, clock=clock, nudge=self._nudge)
+        self.roster = Roster(self.database, load_adapter, clock=clock, nudge=self._nudge)
+        self.shelf = TranscriptShelf(home)
+        self.printed = PrintedLines(home)
+        self.feeds = Feeds(home, self.run)
+        self.board = Board()
+        watched = lambda: self.board.watched  # noqa: E731
+        self.lookout = Lookout(self.database, self.jobs, self.run_changed, watched)
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    def now(self) -> str:
+        return iso_time(self.clock())
 
     def start(self) -> None:
         """Begin to follow what happens; called in the server's loop."""
         self._loop = asyncio.get_running_loop()
-        self.intake.start()
-
-    def nudge(self) -> None:
-        """Something may be able to start."""
-
-    def run_changed(self, run_id: str) -> None:
-        """A run is in another state; may be called from any thread."""
-        try:
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._tell, run_id)
-        except RuntimeError:
-            # The loop has ended, and everybody who looked has gone.
-            self._loop = None
+        self.lookout.start()
 
     def end_streams(self) -> None:
         """Let every viewer go; they come back by their last id."""
         self.feeds.close()
         self.board.close()
 
-    def _tell(self, run_id: str) -> None:
-        self.feeds.changed(run_id)
-        view = self.run(run_id)
-        self.board.post("run", view.company_id, to_json(msgspec.structs.replace(view, result=None)))
-
-    def now(self) -> str:
-        return iso_time(self.clock())
+    def close(self) -> None:
+        self.lookout.stop()
+        self.printed.close()
+        self.shelf.close()
 
     def run(self, run_id: str) -> RunView:
         """A run: its row once it is over, else what its files tell as well."""
@@ -90,16 +89,10 @@ class Site:
         if row is None or filed.status in TERMINAL_STATES:
             return filed
         started = row.started_at or filed.started_at
-        return msgspec.structs.replace(row, attempts=filed.attempts, started_at=started)
-
-    def has_row(self, run_id: str) -> bool:
-        return self.row(run_id) is not None
-
-    def close(self) -> None:
-        self.intake.stop()
-        self.printed.close()
-        self.shelf.close()
-        self.database.close()
+        status = row.status if row.scheduled else filed.status
+        return msgspec.structs.replace(
+            row, attempts=filed.attempts, started_at=started, status=status
+        )
 
     def row(self, run_id: str) -> RunView | None:
         """What the database tells of a run."""
@@ -107,6 +100,36 @@ class Site:
             return self.runs.get(run_id)
         except RunNotFound:
             return None
+
+    def run_changed(self, run_id: str) -> None:
+        """A run is in another state; may be called from any thread."""
+        try:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._tell, run_id)
+        except RuntimeError:
+            # The loop has ended, and everybody who looked has gone.
+            self._loop = None
+
+    def _tell(self, run_id: str) -> None:
+        self.feeds.changed(run_id)
+        try:
+            view = self.run(run_id)
+        except BinderclipError:
+            # Its files were removed by hand; the next reading of a list shows it.
+            return
+        self.board.post("run", view.company_id, to_json(msgspec.structs.replace(view, result=None)))
+
+    def _nudge(self) -> None:
+        self.worker.nudge()
+        self.lookout.look_soon()
+
+    def _run_token(self, order: RunOrder) -> str:
+        return self.tokens.for_run(order.id, order.agent.id, order.agent.company_id)
+
+
+def shipped_skills() -> tuple[Path, ...]:
+    """The skills that binderclip brings for agents (K2)."""
+    return tuple(sorted(path.parent for path in SKILLS.glob("*/SKILL.md")))
 
 
 def _site(request: Request) -> Site:

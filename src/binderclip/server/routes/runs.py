@@ -124,7 +124,7 @@ def run_detail(site: Site, run_id: str) -> RunDetail:
 
 
 def _history(site: Site, run_id: str) -> tuple[StateChange, ...]:
-    return tuple(site.runs.history(run_id)) if site.has_row(run_id) else ()
+    return tuple(site.runs.history(run_id)) if site.row(run_id) else ()
 
 
 def _attempt(site: Site, run_id: str, number: int) -> AttemptDetail:

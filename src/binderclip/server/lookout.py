@@ -1,0 +1,94 @@
+"""Sees which runs changed their state, whoever drives them, and tells those who look at lists.
+
+Rows are read, not notices kept: so nothing is missed, and it costs next to nothing when idle.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from sqlalchemy import select
+
+from binderclip.contract.errors import BinderclipError
+from binderclip.jobs.store import JobStore
+from binderclip.store.database import Database
+from binderclip.store.tables import runs
+
+WATCHED_SECONDS = 0.25
+UNWATCHED_SECONDS = 5.0
+_OPEN = ("queued", "starting", "running", "finalizing")
+_log = logging.getLogger(__name__)
+
+
+class Lookout:
+    """A thread that compares the open runs with those of the last look."""
+
+    def __init__(
+        self,
+        db: Database,
+        jobs: JobStore,
+        changed: Callable[[str], None],
+        watched: Callable[[], bool],
+    ) -> None:
+        self._db = db
+        self._jobs = jobs
+        self._changed = changed
+        self._watched = watched
+        self._open: dict[str, tuple[str, str | None]] = {}
+        self._stopping = threading.Event()
+        self._wanted = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lookout", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._wanted.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look_soon(self) -> None:
+        """Somebody did something that may have changed a run."""
+        self._wanted.set()
+
+    def _run(self) -> None:
+        self._look()
+        self._jobs.catch_up(_warn)
+        while not self._stopping.is_set():
+            self._wanted.wait(WATCHED_SECONDS if self._watched() else UNWATCHED_SECONDS)
+            self._wanted.clear()
+            self._look()
+
+    def _look(self) -> None:
+        try:
+            found = self._read()
+        except BinderclipError as problem:
+            _log.warning("the states of runs cannot be read: %s", problem)
+            return
+        before, self._open = self._open, found
+        for run_id, state in found.items():
+            if before.get(run_id) != state:
+                self._changed(run_id)
+        for run_id in before.keys() - found.keys():
+            self._changed(run_id)
+            self._record(run_id)
+
+    def _read(self) -> dict[str, tuple[str, str | None]]:
+        query = select(runs.c.id, runs.c.status, runs.c.waiting_for)
+        with self._db.reading() as connection:
+            rows = connection.execute(query.where(runs.c.status.in_(_OPEN)))
+            return {id: (status, waiting) for id, status, waiting in rows}
+
+    def _record(self, run_id: str) -> None:
+        """Keep a run that is over as a job, so that history looks the same everywhere (N4)."""
+        try:
+            self._jobs.record(run_id)
+        except (BinderclipError, OSError, ValueError) as problem:
+            _warn(run_id, problem)
+
+
+def _warn(run_id: str, problem: Exception) -> None:
+    _log.info("run %s is not kept as a job: %s", run_id, problem)
