@@ -39,6 +39,9 @@ class Listener:
     def usage(self, usage: Usage | None, cost_usd: float | None) -> None:
         """What the runtime told of its usage so far; called at least every second."""
 
+    def finalized(self, home: Home, run_id: str) -> None:
+        """The run is over and its outcome is on disk; must not raise."""
+
     def stays(self) -> bool:
         """Whether to go on driving the run; False leaves it to whoever comes next."""
         return True

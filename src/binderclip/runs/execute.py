@@ -150,6 +150,7 @@ def _supervisor_request(
         meta={
             "adapterType": drive.adapter.type,
             "adapterVersion": drive.adapter.manifest.version,
+            "runtime": drive.adapter.manifest.runtime or drive.adapter.type,
             "parserVersion": drive.adapter.parser_version,
             "agentId": drive.order.agent.id,
             "taskKey": drive.order.task_key,

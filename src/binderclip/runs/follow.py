@@ -47,6 +47,9 @@ class _Once(Listener):
     def notice(self, text: str) -> None:
         self._listener.notice(text)
 
+    def finalized(self, home: Home, run_id: str) -> None:
+        self._listener.finalized(home, run_id)
+
     def attempt(self, directory: Path) -> None:
         self._directory = directory
         self._place = 0

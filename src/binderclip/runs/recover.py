@@ -43,7 +43,9 @@ def is_abandoned(home: Home, run_id: str) -> bool:
     return read_outcome(home, run_id) is None and not is_driven(home, run_id)
 
 
-def finish_if_ended(home: Home, run_id: str, load: LoadAdapter) -> RunOutcome | None:
+def finish_if_ended(
+    home: Home, run_id: str, load: LoadAdapter, listener: Listener | None = None
+) -> RunOutcome | None:
     """Finish the record of an abandoned run whose agent has ended; a working one is left alone.
 
     An agent whose supervisor died gets a new one first, so that its limits hold again.
@@ -55,19 +57,21 @@ def finish_if_ended(home: Home, run_id: str, load: LoadAdapter) -> RunOutcome | 
         if attempt_state(str(attempt.directory)) != "finished":
             return None
     try:
-        return take_over(home, run_id, load)
+        return take_over(home, run_id, load, listener)
     except RunBusy:
         return None
 
 
-def finish_all(home: Home, run_ids: list[str], load: LoadAdapter) -> list[tuple[str, str]]:
+def finish_all(
+    home: Home, run_ids: list[str], load: LoadAdapter, listener: Listener | None = None
+) -> list[tuple[str, str]]:
     """Finish what can be finished; returns the runs that could not be, each with its problem."""
     problems = []
     for run_id in run_ids:
         if not is_abandoned(home, run_id):
             continue
         try:
-            finish_if_ended(home, run_id, load)
+            finish_if_ended(home, run_id, load, listener)
         except BinderclipError as problem:
             problems.append((run_id, problem.message))
     return problems
