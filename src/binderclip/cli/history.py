@@ -29,10 +29,11 @@ def finish_dead(home: Home, run_ids: list[str]) -> list[tuple[str, str]]:
     if all(is_driven(home, run_id) for run_id in unfinished):
         return []
     # Only now: loading what drives runs takes longer than listing them.
+    from binderclip.cli.recording import Recorder
     from binderclip.plugins.registry import load_adapter
     from binderclip.runs.recover import finish_all
 
-    return finish_all(home, unfinished, load_adapter)
+    return finish_all(home, unfinished, load_adapter, Recorder())
 
 
 def _is_over(home: Home, run_id: str) -> bool:

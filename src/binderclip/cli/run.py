@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +28,9 @@ from binderclip.sdk.config import config_from_assignments
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome
 
+if TYPE_CHECKING:
+    from binderclip.cli.continuing import Origin
+
 _FRESH = ResumeDecision(action="fresh", reason="started without --continue")
 
 
@@ -43,10 +46,12 @@ class _WithCommand(click.Command):
 
 
 @click.command("run", cls=_WithCommand)
-@click.option("--adapter", "-a", required=True, metavar="TYPE", help="Type or path of an adapter.")
+@click.option("--adapter", "-a", metavar="TYPE", help="Type or path of an adapter.")
 @click.option("--cwd", metavar="DIR", help="Where the agent works; this directory if not given.")
 @click.option("--config", "-c", multiple=True, metavar="KEY=VALUE", help="A field of the adapter.")
 @click.option("--continue", "resume", is_flag=True, help="Resume the last session of this cwd.")
+@click.option("--continue-job", metavar="JOB", help="Go on where this job ended.")
+@click.option("--resume-from", metavar="CHECKPOINT", help="Go on from this point of a job.")
 @click.option("--detach", is_flag=True, help="Start it, print its id, and leave it working.")
 @click.option("--debug", is_flag=True, help="Also show lines that no parser understood.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines instead of text.")
@@ -55,10 +60,12 @@ class _WithCommand(click.Command):
 @click.pass_context
 def command(
     ctx: click.Context,
-    adapter: str,
+    adapter: str | None,
     cwd: str | None,
     config: tuple[str, ...],
     resume: bool,
+    continue_job: str | None,
+    resume_from: str | None,
     detach: bool,
     debug: bool,
     as_json: bool,
@@ -78,12 +85,29 @@ def command(
     agent works on and `binderclip watch` shows it. Exit codes: 0 succeeded, 1 failed, 2 usage,
     124 timed out, 130 interrupted.
     """
-    loaded = load_adapter(adapter)
+    home = Home.from_env().ensure()
+    origin = _origin(home, resume, continue_job, resume_from)
+    named = adapter or (origin.adapter if origin else None)
+    if named is None:
+        raise click.UsageError("Missing option '--adapter' / '-a'.")
+    loaded = load_adapter(named)
     values = config_from_assignments(loaded.Config, config)
     if timeout is not None:
         values["timeoutSec"] = timeout
     said = _with_words(loaded, values, prompt, ctx.meta.get("words", ()))
-    drive = _drive(loaded, _directory(cwd), said, values, resume)
+    place = _directory(cwd or (origin.cwd if origin else None))
+    working = str(values.get("cwd") or place)
+    session, job_id = _going_on(home, loaded, working, origin, resume)
+    order, request = local_order(
+        loaded,
+        cwd=place,
+        prompt=said,
+        config=values,
+        session=session,
+        now=time.time(),
+        job_id=job_id,
+    )
+    drive = Drive(home, order, loaded, request, host_env=own_environment())
     if detach:
         _detach(drive, as_json)
     ctx.exit(_show(drive, as_json=as_json, debug=debug))
@@ -112,22 +136,30 @@ def _directory(cwd: str | None) -> str:
     return str(path.absolute())
 
 
-def _drive(
-    adapter: Adapter, cwd: str, prompt: str | None, values: dict[str, Any], resume: bool
-) -> Drive:
-    home = Home.from_env().ensure()
-    place = str(values.get("cwd") or cwd)
-    session = _session(home, adapter, place) if resume else _FRESH
-    order, request = local_order(
-        adapter, cwd=cwd, prompt=prompt, config=values, session=session, now=time.time()
-    )
-    return Drive(home, order, adapter, request, host_env=own_environment())
+def _origin(
+    home: Home, resume: bool, continue_job: str | None, resume_from: str | None
+) -> Origin | None:
+    if sum(map(bool, (resume, continue_job, resume_from))) > 1:
+        raise click.UsageError("--continue, --continue-job and --resume-from exclude each other.")
+    if not continue_job and not resume_from:
+        return None
+    from binderclip.cli.continuing import origin_of
+
+    return origin_of(home, continue_job, resume_from)
 
 
-def _session(home: Home, adapter: Adapter, cwd: str) -> ResumeDecision:
-    from binderclip.cli.sessions import last_session
+def _going_on(
+    home: Home, adapter: Adapter, cwd: str, origin: Origin | None, resume: bool
+) -> tuple[ResumeDecision, str | None]:
+    """The session to resume and the job to join."""
+    if origin is None and not resume:
+        return _FRESH, None
+    # Only now: looking for sessions needs the database, and a fresh run starts without it.
+    from binderclip.cli.continuing import from_directory, from_origin
 
-    return last_session(home, adapter, cwd)
+    if origin is None:
+        return from_directory(home, adapter, cwd)
+    return from_origin(origin, adapter, cwd), origin.checkpoint.job_id
 
 
 def _detach(drive: Drive, as_json: bool) -> None:

@@ -153,6 +153,30 @@ def transcript_command(run: str | None, full: bool, debug: bool, as_json: bool) 
     print_transcript(home, run_id, full=full, debug=debug, as_json=as_json)
 
 
+@command.command("export")
+@click.argument("run", required=False)
+@click.option(
+    "--format",
+    "-f",
+    "kind",
+    type=click.Choice(["entries", "events", "markdown", "html"]),
+    default="html",
+    show_default=True,
+    help="JSON Lines of entries or events, Markdown, or one page.",
+)
+@click.option("--output", "-o", metavar="FILE", help="Where to; standard output if not given.")
+@click.option("--redact", is_flag=True, help="Mask secrets instead of refusing.")
+def export_command(run: str | None, kind: Any, output: str | None, redact: bool) -> None:
+    """Write a run, or a whole job, as a file to share.
+
+    Everything is scanned for secrets first; an export that holds one is refused and the place
+    named, unless --redact masks them. RUN may be the id of a job as well.
+    """
+    from binderclip.cli.export import write_export
+
+    write_export(Home.from_env().ensure(), run, kind, output, redact=redact)
+
+
 @command.command("rebuild")
 def rebuild_command() -> None:
     """Make the database's rows again from the files of all runs."""

@@ -21,6 +21,7 @@ from binderclip.contract.entry import Coverage, Record
 from binderclip.contract.ids import short
 from binderclip.contract.run import ExecutionResult, StateChange
 from binderclip.runs.driver import Listener
+from binderclip.store.home import Home
 
 _SILENT_SECONDS = 3.0
 
@@ -44,6 +45,12 @@ class Show(Listener):
         if directory not in self.attempts:
             self.attempts.append(directory)
         self.on_attempt()
+
+    def finalized(self, home: Home, run_id: str) -> None:
+        # Only now: a run must not wait for what is needed after it.
+        from binderclip.cli.recording import record
+
+        record(home, run_id)
 
     def open(self, what: str) -> None:
         """Say what begins."""
