@@ -1,6 +1,6 @@
-"""Which adapters there are: every folder with an `adapter.toml`; no other place names one (A1).
+"""Which adapters there are: folders with an `adapter.toml`, and installed plugins (A1, P3).
 
-Listing reads the manifests alone; an adapter's code is imported when it is loaded.
+Listing reads manifests and descriptions alone; code is loaded when an adapter is asked for.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from binderclip.contract.errors import AdapterNotFound, ContractError
+from binderclip.contract.errors import AdapterError, AdapterNotFound, ContractError
 from binderclip.contract.manifest import AdapterView, Capabilities, humanised, read_manifest
+from binderclip.plugins.described import PLUGIN_FILE
+from binderclip.plugins.records import PluginRecord, PluginStore
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.loading import is_path, load_adapter_from
 
@@ -19,22 +21,108 @@ BUILT_IN = Path(__file__).resolve().parents[1] / "adapters"
 PACKAGE = "binderclip.adapters"
 
 
-def list_adapters(folder: Path = BUILT_IN) -> list[AdapterView]:
+def list_adapters(folder: Path = BUILT_IN, store: PluginStore | None = None) -> list[AdapterView]:
     """Every adapter by type; a broken one is listed with its problem."""
-    return [_view(path.parent) for path in sorted(folder.glob("*/adapter.toml"))]
+    views = {path.parent.name: _view(path.parent) for path in sorted(folder.glob("*/adapter.toml"))}
+    if store is None and folder != BUILT_IN:
+        return list(views.values())
+    store = store or PluginStore.from_env()
+    off = store.settings.disabled_types
+    for type in off:
+        if type in views:
+            views[type] = msgspec.structs.replace(views[type], disabled=True, state="disabled")
+    for record in _installed(store):
+        views[record.type] = _plugin_view(store, record, views.get(record.type))
+    return [views[type] for type in sorted(views)]
 
 
-def load_adapter(type_or_path: str) -> Adapter:
-    """A built-in adapter by its type, or a person's own by the path they named."""
+def load_adapter(type_or_path: str, store: PluginStore | None = None) -> Adapter:
+    """The adapter in force for a type, or a person's own by the path they named."""
     if is_path(type_or_path):
+        if Path(type_or_path, PLUGIN_FILE).is_file():
+            return _plugin(Path(type_or_path))
         return load_adapter_from(type_or_path)
-    known = {view.type: view for view in list_adapters()}
-    view = known.get(type_or_path)
-    if view is None:
-        raise _not_found(type_or_path, sorted(known))
+    store = store or PluginStore.from_env()
+    record = store.find(type_or_path)
+    if record is not None and not _stands_back(record):
+        adapter = _plugin(store.directory_of(record))
+        adapter.disabled = record.disabled
+        return adapter
+    return _built_in(type_or_path, store)
+
+
+def built_in_types() -> frozenset[str]:
+    return frozenset(path.parent.name for path in BUILT_IN.glob("*/adapter.toml"))
+
+
+def _built_in(type: str, store: PluginStore) -> Adapter:
+    if type not in built_in_types():
+        raise _not_found(type, sorted({view.type for view in list_adapters(store=store)}))
+    view = _view(BUILT_IN / type)
     if view.problem:
         raise ContractError(f"The adapter {view.type} is broken: {view.problem}")
-    return load_adapter_from(f"{PACKAGE}.{view.type}")
+    adapter = load_adapter_from(f"{PACKAGE}.{view.type}")
+    adapter.disabled = type in store.settings.disabled_types
+    return adapter
+
+
+def _plugin(directory: Path) -> Adapter:
+    # Only who loads a plugin pays for what it needs.
+    from binderclip.plugins.adapter import PluginAdapter
+
+    return PluginAdapter(directory)
+
+
+def _stands_back(record: PluginRecord) -> bool:
+    return record.override_paused and record.type in built_in_types()
+
+
+def _installed(store: PluginStore) -> list[PluginRecord]:
+    try:
+        return store.records()
+    except AdapterError:
+        # Told by whoever asks for plugins; the built-in adapters work without them.
+        return []
+
+
+def _plugin_view(
+    store: PluginStore, record: PluginRecord, built_in: AdapterView | None
+) -> AdapterView:
+    override = built_in is not None
+    if built_in is not None and _stands_back(record):
+        return msgspec.structs.replace(
+            built_in,
+            package_name=record.package_name,
+            overridden_builtin=True,
+            override_paused=True,
+        )
+    bare = AdapterView(
+        type=record.type,
+        label=humanised(record.type),
+        source="external",
+        version=record.version,
+        state="missing",
+        disabled=record.disabled,
+        models=(),
+        parser="generic",
+        capabilities=Capabilities(),
+        package_name=record.package_name,
+        overridden_builtin=override or None,
+        override_paused=False if override else None,
+    )
+    try:
+        told = store.description_of(record)
+    except AdapterError as problem:
+        return msgspec.structs.replace(bare, problem=problem.message)
+    parser = "ui-parser" if told.parser.state == "ready" else "generic"
+    return msgspec.structs.replace(
+        bare,
+        label=told.label,
+        state="disabled" if record.disabled else "ready",
+        models=told.models,
+        parser="python" if told.own_parser else parser,
+        capabilities=told.capabilities,
+    )
 
 
 def _view(folder: Path) -> AdapterView:

@@ -126,6 +126,8 @@ class Adapter:
     Config: ClassVar[type[AdapterConfig]] = AdapterConfig
     session_codec: ClassVar[SessionCodec] = SessionParams()
     session_management: ClassVar[SessionManagement] = SessionManagement()
+    disabled: bool = False
+    """Switched off by a person: nothing new is started, what runs is seen to its end."""
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -216,8 +218,7 @@ class Adapter:
         env = self._env(request, config, host)
         if host.attempt_dir:
             env[ATTEMPT_DIR] = str(host.attempt_dir)
-        # Without -P a module in the agent's directory would shadow ours.
-        argv = (sys.executable, "-P", "-m", "binderclip.sdk.host", self.origin)
+        argv = self.host_command()
         meta = InvocationMeta(
             adapter_type=self.type,
             command=argv[0],
@@ -227,6 +228,11 @@ class Adapter:
             prompt=render_prompt(request, config.prompt_template),
         )
         return self._plan(argv, env, cwd, msgspec.json.encode(request), config, request, meta)
+
+    def host_command(self) -> tuple[str, ...]:
+        """The command line of the adapter host."""
+        # Without -P a module in the agent's directory would shadow ours.
+        return (sys.executable, "-P", "-m", "binderclip.sdk.host", self.origin)
 
     def conclude(self, outcome: Outcome) -> ExecutionResult:
         """The result that `execute` left in the attempt's directory, or what the exit tells."""

@@ -48,6 +48,13 @@ def usual_checks(
     adapter: Adapter, request: CheckRequest, host_env: Mapping[str, str]
 ) -> Iterator[Check]:
     """Config, directory, command, limits, dangerous flags; then what the adapter adds."""
+    if adapter.disabled:
+        yield Check(
+            code="adapter_disabled",
+            level="error",
+            message=f"The adapter {adapter.type} is disabled.",
+            hint=f"binderclip adapters enable {adapter.type}",
+        )
     try:
         config = read_config(adapter.Config, request.config)
     except ConfigError as problem:
@@ -106,7 +113,7 @@ def _program(
 
 
 def _unknown_keys(config: AdapterConfig) -> Iterator[Check]:
-    for key in config.unknown_keys:
+    for key in [] if config.open_keys else config.unknown_keys:
         yield Check(
             code="config_unknown_key",
             level="warn",

@@ -6,7 +6,7 @@ import json
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.alias_generators import to_camel
@@ -44,6 +44,9 @@ class AdapterConfig(BaseModel):
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, extra="allow", defer_build=True
     )
+
+    open_keys: ClassVar[bool] = False
+    """Whether keys that are not declared may have an effect: then they are no mistake."""
 
     cwd: str | None = Field(None, description="Working directory of the agent, absolute.")
     prompt_template: str | None = Field(
@@ -120,6 +123,9 @@ def config_from_assignments(
         if not equals:
             raise ConfigError(f"--config {word}: write it as key=value")
         head, _, rest = key.partition(".")
+        if head not in names and kind.open_keys:
+            values[key] = _guessed(text)
+            continue
         if head not in names:
             known = ", ".join(sorted(names))
             raise ConfigError(f"--config {key}: no such field; known are {known}", fields={key: ""})
@@ -197,6 +203,14 @@ def _typed(key: str, text: str, info: FieldInfo) -> Any:
         raise ConfigError(
             f"--config {key}: lists and objects are written as JSON", fields={key: "not JSON"}
         ) from None
+
+
+def _guessed(text: str) -> Any:
+    """The value of a field whose type nobody declared: JSON where it is JSON, else text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _form_field(alias: str, info: FieldInfo) -> ConfigField:

@@ -56,9 +56,14 @@ class Parser:
     """Base of all parsers: understands nothing, so every line becomes generic."""
 
     structured: ClassVar[bool] = True
+    batched: ClassVar[bool] = False
+    """Whether `prepare` wants many lines at once, before they are parsed one by one."""
 
     def __init__(self) -> None:
         self.facts = Facts()
+
+    def prepare(self, lines: Sequence[tuple[str, str, str]]) -> None:
+        """Lines that come next, as stream, text and time; for parsers in another process."""
 
     def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
         """The entries of one stdout line; an empty list if it has none to show.
@@ -101,10 +106,13 @@ class GenericParser(Parser):
 class JsonParser(Parser):
     """For runtimes that print one JSON object a line: override `parse_event`."""
 
+    inner: ClassVar[str] = ""
+    """The field whose object tells what an event really is, where the events are envelopes."""
+
     def __init__(self) -> None:
         super().__init__()
         self.shapes: set[tuple[str, ...]] = set()
-        """Each shape seen: the names of type and subtype, then the keys (for drift alarms)."""
+        """Each shape seen: type, subtype or the inner type, then the keys (for drift alarms)."""
         self._seen: set[tuple[Any, ...]] = set()
 
     def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
@@ -114,12 +122,16 @@ class JsonParser(Parser):
             return self.parse_text(line, ts)
         if type(event) is not dict:
             return self.parse_text(line, ts)
-        shape = (event.get("type"), event.get("subtype"), *event)
+        inner = event.get(self.inner) if self.inner else None
+        if type(inner) is dict:
+            shape = (event.get("type"), inner.get("type"), *event, *inner)
+        else:
+            shape = (event.get("type"), event.get("subtype"), *event)
         try:
             if shape not in self._seen:
                 self._note(shape)
         except TypeError:
-            self._note((str(shape[0]), str(shape[1]), *event))
+            self._note(tuple(map(str, shape)))
         return self.parse_event(event, ts)
 
     def _note(self, shape: tuple[Any, ...]) -> None:

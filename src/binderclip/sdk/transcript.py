@@ -108,12 +108,29 @@ class TranscriptBuilder:
     def feed_all(self, lines: Iterable[tuple[Stream, Line, str]]) -> list[Record]:
         """The records of many lines."""
         records: list[Record] = []
-        ts = self._last_ts
+        parse, ts = self.parser.parse_line, self._last_ts
+        entries: Sequence[Entry] | None
         for stream, line, ts in lines:
-            if line[1]:
-                entries = self._stdout(line, ts) if stream == "stdout" else self._stderr(line, ts)
-                if entries != ():
-                    self._add(entries, stream, line[0], records)
+            offset, text, _, cut = line
+            if not text:
+                continue
+            if stream != "stdout":
+                entries = self._stderr(text, ts)
+            elif cut or text[0] == "[":
+                entries = self._odd(line, ts)
+            else:
+                self.lines += 1
+                try:
+                    entries = parse(text, ts)
+                except Exception as problem:
+                    self._note(problem)
+                    entries = None
+                if entries is None:
+                    entries = (generic_stdout(text, ts, self.parser.structured),)
+                else:
+                    self.understood += 1
+            if entries != ():
+                self._add(entries, stream, offset, records)
         self._last_ts = ts
         return records
 
@@ -128,12 +145,13 @@ class TranscriptBuilder:
         self._add(entries, "stdout", offset, records)
         return records
 
-    def _stdout(self, line: Line, ts: str) -> Sequence[Entry]:
+    def _odd(self, line: Line, ts: str) -> Sequence[Entry]:
+        """A line that is too long for a parser, or begins like a notice of the host."""
         self.lines += 1
-        text = line[1]
-        if line[3]:
+        text = line.text
+        if line.cut:
             return (Stdout(ts=ts, text=text, truncated=Truncated(bytes=line.size)),)
-        if text[0] == "[" and text.startswith(HOST_NOTICES):
+        if text.startswith(HOST_NOTICES):
             self.understood += 1
             return (System(ts=ts, text=text),)
         try:
@@ -146,13 +164,13 @@ class TranscriptBuilder:
         self.understood += 1
         return entries
 
-    def _stderr(self, line: Line, ts: str) -> Sequence[Entry]:
+    def _stderr(self, text: str, ts: str) -> Sequence[Entry]:
         try:
-            entries = self.parser.parse_stderr(line.text, ts)
+            entries = self.parser.parse_stderr(text, ts)
         except Exception as problem:
             self._note(problem)
             entries = None
-        return (generic_stderr(line.text, ts),) if entries is None else entries
+        return (generic_stderr(text, ts),) if entries is None else entries
 
     def _note(self, problem: Exception) -> None:
         if len(self.failures) < 10:
@@ -232,6 +250,13 @@ class TranscriptBuilder:
             _set(result, "tool_name", call[1])
         if result.duration_ms is None:
             _set(result, "duration_ms", _milliseconds_between(call[0], result.ts))
+
+
+def _is_parsed(stream: Stream, line: Line) -> bool:
+    """Whether a line reaches the parser at all."""
+    if not line[1]:
+        return False
+    return stream == "stderr" or not (line[3] or line[1].startswith(HOST_NOTICES))
 
 
 def _milliseconds_between(begin: str, end: str) -> int | None:

@@ -1,0 +1,148 @@
+"""A plugin's described fields as a config class, so that every surface treats them alike (F1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr, create_model
+from pydantic.fields import FieldInfo
+
+from binderclip.contract.config import ConfigField, ConfigSchema, FieldOption
+from binderclip.sdk.config import AdapterConfig, CliConfig, describe_config
+
+_TYPES: dict[str, Any] = {
+    "number": int | float | None,
+    "toggle": bool,
+    "secret": SecretStr | None,
+    "list": list[Any],
+    "keyvalue": dict[str, Any],
+}
+_EMPTY: dict[str, Any] = {"toggle": False, "list": [], "keyvalue": {}}
+_KINDS = frozenset(
+    ("text", "textarea", "number", "toggle", "select", "combobox", "secret", "list", "keyvalue")
+)
+_LIMITS = {"timeoutSec": "timeout_sec", "graceSec": "grace_sec"}
+
+
+class ForeignConfig(CliConfig):
+    """The usual fields of npm adapters; they read keys that no schema of theirs tells."""
+
+    open_keys = True
+
+
+def config_class(type: str, schema: ConfigSchema | None, *, foreign: bool) -> type[AdapterConfig]:
+    """A class with the usual fields and those that the plugin described."""
+    base = ForeignConfig if foreign else AdapterConfig
+    usual = {info.alias or name: name for name, info in base.model_fields.items()}
+    fields: dict[str, Any] = {}
+    for field in schema.fields if schema else ():
+        head = field.key.partition(".")[0]
+        if field.key in _LIMITS and _is_limit(field.default):
+            fields[_LIMITS[field.key]] = (float, Field(field.default, ge=0, description=field.hint))
+        elif head not in usual and head != field.key:
+            fields[_name(head)] = (dict[str, Any], Field(default_factory=dict, alias=head))
+        elif field.key not in usual:
+            fields[_name(field.key)] = (_annotation(field), _info(field))
+    return create_model(f"Config_{type}", __base__=base, **fields)
+
+
+def shown_schema(kind: type[AdapterConfig], schema: ConfigSchema | None) -> ConfigSchema:
+    """The form: the plugin's own fields as it told them, then the usual ones."""
+    usual = describe_config(kind)
+    own = schema.fields if schema else ()
+    told = {field.key for field in own} | {field.key.partition(".")[0] for field in own}
+    rest = tuple(field for field in usual.fields if field.key not in told)
+    return ConfigSchema(fields=(*own, *rest), json_schema=usual.json_schema)
+
+
+def read_foreign_fields(answer: Any) -> ConfigSchema | None:
+    """Paperclip's `{fields: […]}`; a field without a key is left out, an odd one becomes text."""
+    listed = answer.get("fields") if isinstance(answer, Mapping) else None
+    if not isinstance(listed, list):
+        return None
+    fields = [_field(each) for each in listed if isinstance(each, Mapping) and each.get("key")]
+    return ConfigSchema(fields=tuple(fields), json_schema={})
+
+
+def nested(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as the objects that adapters expect (F3)."""
+    made: dict[str, Any] = {}
+    for key, value in config.items():
+        at = made
+        *path, last = key.split(".")
+        for step in path:
+            inner = at.get(step)
+            at[step] = inner = dict(inner) if isinstance(inner, Mapping) else {}
+            at = inner
+        if isinstance(value, Mapping) and isinstance(at.get(last), Mapping):
+            at[last] = {**at[last], **value}
+        else:
+            at[last] = value
+    return made
+
+
+def _field(each: Mapping[str, Any]) -> ConfigField:
+    kind = each.get("type")
+    options = each.get("options")
+    return ConfigField(
+        key=str(each["key"]),
+        label=str(each.get("label") or each["key"]),
+        type=kind if kind in _KINDS else "text",
+        options=tuple(_option(one) for one in options) if isinstance(options, list) else (),
+        default=each.get("default"),
+        hint=str(each["hint"]) if each.get("hint") else None,
+        required=bool(each.get("required")),
+        group=str(each["group"]) if each.get("group") else None,
+        dangerous="dangerous" in str(each["key"]).lower(),
+    )
+
+
+def _option(one: Any) -> FieldOption:
+    if isinstance(one, Mapping):
+        value = str(one.get("value", ""))
+        return FieldOption(value=value, label=str(one.get("label") or value))
+    return FieldOption(value=str(one), label=str(one))
+
+
+def _annotation(field: ConfigField) -> Any:
+    if field.type == "select" and field.options:
+        values = tuple(option.value for option in field.options)
+        return Literal[values] if field.required else Literal[values] | None
+    return _TYPES.get(field.type, str | None)
+
+
+def _info(field: ConfigField) -> FieldInfo:
+    extra: dict[str, Any] = {}
+    if field.dangerous:
+        extra["dangerous"] = True
+    if field.group:
+        extra["group"] = field.group
+    if field.type == "textarea":
+        extra["format"] = "textarea"
+    default: Any = ... if field.required else _default(field)
+    made: FieldInfo = Field(
+        default,
+        alias=field.key,
+        title=field.label,
+        description=field.hint,
+        json_schema_extra=extra or None,
+    )
+    return made
+
+
+def _default(field: ConfigField) -> Any:
+    if field.default is not None and field.type != "secret":
+        return field.default
+    return _EMPTY.get(field.type)
+
+
+def _is_limit(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _name(key: str) -> str:
+    """A Python name for a wire name; pydantic reserves `model_` and leading underscores."""
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", re.sub(r"\W", "_", key)).lower().strip("_")
+    return f"own_{snake}" if not snake or snake.startswith(("model_", "schema")) else snake

@@ -1,0 +1,163 @@
+"""From a source to a version that has answered: fetched, described, checked; nothing else changes.
+
+Until its description is written, nobody refers to the directory; a failure removes it (P5).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from binderclip.contract.errors import BinderclipError, ContractError
+from binderclip.contract.manifest import Capabilities, humanised
+from binderclip.contract.session import SessionManagement
+from binderclip.contract.wire import to_plain
+from binderclip.plugins.adapter import RUNS, host_process
+from binderclip.plugins.archives import size_of
+from binderclip.plugins.described import Description, understood, write_description
+from binderclip.plugins.fetch import Fetched, Told, fetch
+from binderclip.plugins.form import read_foreign_fields
+from binderclip.plugins.records import PluginRecord, PluginStore
+from binderclip.plugins.sources import Source
+from binderclip.plugins.uiparser import declared_by_package, examine
+
+DESCRIBE_SECONDS = 30
+
+
+def make_version(
+    store: PluginStore, source: Source, *, scripts: bool, told: Told
+) -> tuple[Path, Description]:
+    """A directory with a new version of the plugin, described and checked."""
+    directory = store.folder / _folder_name(source) / secrets.token_hex(6)
+    try:
+        fetched = fetch(source, directory, scripts=scripts, told=told)
+        told("load", "Asking it what it is.")
+        description = describe(fetched, directory)
+        if description.parser.state == "refused":
+            told("parser", f"Its ui-parser.js is not used: {description.parser.reason}.")
+        write_description(directory, description)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            directory.parent.rmdir()
+        raise
+    told("ready", f"{description.type} {description.version}, {description.bytes} bytes.")
+    return directory, description
+
+
+def describe(fetched: Fetched, directory: Path) -> Description:
+    """The plugin's own words, asked in a process of its own."""
+    bare = Description(
+        type="",
+        label="",
+        version=fetched.version,
+        language=fetched.language,
+        source=fetched.source,
+        interpreter=fetched.interpreter,
+        package_name=fetched.package_name,
+        integrity=fetched.integrity,
+        bytes=size_of(directory),
+    )
+    process = host_process(bare, directory)
+    try:
+        answer = process.call("describe", {}, seconds=DESCRIBE_SECONDS)
+    except BinderclipError as problem:
+        message = problem.message.replace(" failed in describe", " cannot be loaded")
+        raise ContractError(message, hint=problem.hint) from problem
+    finally:
+        process.close()
+    return _npm(answer, bare) if fetched.language == "npm" else _python(answer, bare)
+
+
+def _python(answer: Any, bare: Description) -> Description:
+    answer = dict(answer) if isinstance(answer, dict) else answer
+    file, version = None, None
+    if isinstance(answer, dict):
+        file, version = answer.pop("uiParser", None), answer.pop("uiParserVersion", None)
+    told = understood(answer, **_known(bare, answer))
+    folder = Path(told.parser_folder or bare.source)
+    return msgspec.structs.replace(told, parser=examine(folder, file, version))
+
+
+def _npm(answer: Any, bare: Description) -> Description:
+    if not isinstance(answer, dict):
+        raise ContractError(f"{bare.package_name} described itself as no object.")
+    methods = answer.get("methods") or []
+    flags = answer.get("flags") or {}
+    skills = any(name in methods for name in ("listSkills", "syncSkills"))
+    capabilities = msgspec.convert({**flags, "supportsSkills": skills}, Capabilities)
+    schema = read_foreign_fields(answer.get("schema"))
+    facts = json.loads(Path(bare.source, "package.json").read_text("utf-8"))
+    parser = examine(Path(bare.source), *declared_by_package(facts))
+    told = {
+        "type": answer.get("type"),
+        "label": answer.get("label") or humanised(str(answer.get("type"))),
+        "methods": methods,
+        "models": [_model(model) for model in answer.get("models") or []],
+        "doc": answer.get("doc") or "",
+        "capabilities": to_plain(capabilities),
+        "sessionManagement": to_plain(_management(answer.get("sessionManagement"))),
+        "config": to_plain(schema) if schema else None,
+        "structured": parser.state == "ready",
+        "parserFolder": bare.source,
+        "parser": to_plain(parser),
+        "notes": [str(note) for note in answer.get("notes") or []],
+    }
+    return understood(told, **_known(bare, told))
+
+
+def _known(bare: Description, answer: Any) -> dict[str, Any]:
+    """What the host knows better than the plugin."""
+    plain: dict[str, Any] = to_plain(bare)
+    names = ("language", "source", "interpreter", "packageName", "integrity", "bytes", "version")
+    known = {name: plain[name] for name in names}
+    if bare.language == "python" and isinstance(answer, dict) and answer.get("version"):
+        known["version"] = bare.version if bare.interpreter else str(answer["version"])
+    return known
+
+
+def _model(model: dict[str, Any]) -> dict[str, str]:
+    return {"id": model["id"], "label": str(model.get("label") or model["id"])}
+
+
+def _management(told: Any) -> SessionManagement:
+    if not isinstance(told, dict):
+        return SessionManagement()
+    limits = told.get("defaultSessionCompaction")
+    limits = limits if isinstance(limits, dict) and limits.get("enabled") else {}
+    hours = limits.get("maxSessionAgeHours")
+    return SessionManagement(
+        compacts_itself=told.get("nativeContextManagement") == "confirmed",
+        max_runs=_limit(limits.get("maxSessionRuns")),
+        max_tokens=_limit(limits.get("maxRawInputTokens")),
+        max_age_sec=_limit(hours * 3600 if isinstance(hours, int | float) else None),
+    )
+
+
+def _limit(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _folder_name(source: Source) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", source.name).strip("._") or "plugin"
+
+
+def remove_unused(store: PluginStore, records: list[PluginRecord]) -> None:
+    """Remove versions that no record names and no run uses."""
+    used = {record.directory for record in records}
+    used |= {record.previous for record in records if record.previous}
+    for directory in store.folder.glob("*/*"):
+        name = str(directory.relative_to(store.folder))
+        held = directory / RUNS
+        if name in used or (held.is_dir() and any(held.iterdir())):
+            continue
+        shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            directory.parent.rmdir()

@@ -1,0 +1,168 @@
+"""The child process in which a `ui-parser.js` runs: QuickJS, limits, nothing to reach (U6).
+
+Every load makes a fresh engine; the parser's answers leave it as JSON text, never as objects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import sys
+from typing import Any
+
+from binderclip.plugins.host_loop import serve
+
+MEMORY_BYTES = 64 * 1024 * 1024
+PROCESS_BYTES = 1024 * 1024 * 1024
+STACK_BYTES = 512 * 1024
+LOAD_SECONDS = 1.0
+BATCH_SECONDS = 1.0
+SELF = "<input>"
+_ES = re.compile(r"\bexport\s*(?:[{*]|(?:default|async|function|const|let|var|class)\b)")
+
+# Index assignment and kept references: a parser may have replaced what it shares with us.
+_BOOT = r"""
+(function () {
+  const stringify = JSON.stringify, parse = JSON.parse;
+  const join = Array.prototype.join, apply = Reflect.apply;
+  const keys = Object.keys, isArray = Array.isArray;
+  const named = /^parse\w*StdoutLine$/;
+  let parser = null;
+  globalThis.console = { log() {}, info() {}, warn() {}, error() {}, debug() {} };
+  const pick = (ns) => {
+    const places = [ns, ns && ns.default].filter((p) => p !== null && p !== undefined);
+    for (const place of places) {
+      if (typeof place.createStdoutParser === "function") {
+        const made = place.createStdoutParser();
+        if (made && typeof made.parseLine === "function") {
+          return { use: "createStdoutParser", call: (l, t) => made.parseLine(l, t) };
+        }
+      }
+    }
+    for (const place of places) {
+      if (typeof place.parseStdoutLine === "function") {
+        return { use: "parseStdoutLine", call: (l, t) => place.parseStdoutLine(l, t) };
+      }
+    }
+    for (const place of places) {
+      const names = keys(place).filter((n) => named.test(n) && typeof place[n] === "function");
+      if (names.length === 1) {
+        return { use: names[0], call: (l, t) => place[names[0]](l, t) };
+      }
+    }
+    return null;
+  };
+  const made = {
+    adopt() {
+      const ns = globalThis.__ns;
+      delete globalThis.__ns;
+      parser = pick(ns);
+      const names = ns ? keys(ns) : [];
+      return stringify({ use: parser ? parser.use : null, exports: names });
+    },
+    batch(text) {
+      const lines = parse(text), out = [];
+      for (let i = 0; i < lines.length; i += 1) {
+        let piece;
+        try {
+          let answer = parser.call(lines[i][0], lines[i][1]);
+          if (isArray(answer) && answer.length > 200) answer = answer.slice(0, 200);
+          piece = stringify(answer === undefined ? null : answer);
+          if (piece === undefined) piece = "null";
+          if (piece.length > 1048576) piece = '{"error":"more than 1 MiB for one line"}';
+        } catch (problem) {
+          if (problem && problem.name === "InternalError") throw problem;
+          piece = stringify({ error: String(problem && problem.message).slice(0, 300) });
+        }
+        out[i] = piece;
+      }
+      return apply(join, ["[", apply(join, out, [","]), "]"], [""]);
+    },
+  };
+  globalThis.__adopt = made.adopt;
+  globalThis.__batch = made.batch;
+})()
+"""
+
+
+class Engine:
+    """One fresh QuickJS context with one parser in it."""
+
+    def __init__(self, source: str) -> None:
+        self.form = ""
+        problem = ""
+        for form in ("es", "commonjs"):
+            try:
+                self.told = self._load(source, form)
+                self.form = form
+            except Exception as error:
+                # The CommonJS error would hide what is wrong with a file in ES form.
+                if form == "es" or not _ES.search(source):
+                    problem = str(error).strip().split("\n")[0]
+                continue
+            if self.told["use"]:
+                return
+        if not self.form or problem:
+            raise ValueError(problem or "it could not be loaded")
+        raise ValueError("it exports neither createStdoutParser nor parseStdoutLine")
+
+    def batch(self, lines: list[list[str]]) -> str:
+        self._context.set_time_limit(BATCH_SECONDS)
+        answer = self._batch(json.dumps(lines))
+        if not isinstance(answer, str):
+            raise ValueError("the parser's answers are no text")
+        return answer
+
+    def _load(self, source: str, form: str) -> dict[str, Any]:
+        import quickjs  # type: ignore[import-untyped]
+
+        self._context = context = quickjs.Context()
+        context.set_memory_limit(MEMORY_BYTES)
+        context.set_max_stack_size(STACK_BYTES)
+        context.set_time_limit(LOAD_SECONDS)
+        context.eval(_BOOT)
+        adopt, self._batch = context.get("__adopt"), context.get("__batch")
+        context.eval("delete globalThis.__adopt; delete globalThis.__batch; 0")
+        if form == "es":
+            tail = f"\n;import * as __ns from '{SELF}'; globalThis.__ns = __ns;"
+            context.module(source + tail)
+            while context.execute_pending_job():
+                continue
+        else:
+            context.eval(
+                "globalThis.__ns = (function () { const module = { exports: {} };\n"
+                "(function (module, exports) {\n" + source + "\n}).call("
+                "module.exports, module, module.exports);\nreturn module.exports; })();"
+            )
+        told: dict[str, Any] = json.loads(adopt())
+        return told
+
+
+def main() -> int:
+    _limit()
+    engine: Engine | None = None
+
+    def answer(method: str, params: dict[str, Any]) -> Any:
+        nonlocal engine
+        if method == "load":
+            engine = Engine(params["source"])
+            return {"form": engine.form, **engine.told}
+        if method == "parse" and engine is not None:
+            return engine.batch(params["lines"])
+        raise LookupError(f"there is no method {method} now")
+
+    serve(answer)
+    return 0
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (PROCESS_BYTES, PROCESS_BYTES))
+
+
+if __name__ == "__main__":
+    os._exit(main())

@@ -1,0 +1,223 @@
+"""Parsers that live in a process of their own: a plugin's Python parser, or a `ui-parser.js`.
+
+Whatever such a parser does, the run goes on: from its failure on, lines are generic.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from binderclip.contract.entry import Assistant, Entry, Result
+from binderclip.contract.errors import AdapterError, ParserError
+from binderclip.plugins.repair import Repair
+from binderclip.plugins.rpc import PluginProcess
+from binderclip.sdk.env import clean_env
+from binderclip.sdk.parser import Facts, Failure, Parser
+
+LINES_AT_ONCE = 500
+BATCH_SECONDS = 5.0
+LOAD_SECONDS = 10.0
+Waiting = tuple[str, str, str]
+"""Stream, line, time."""
+
+
+class DistantParser(Parser):
+    """Hands lines to a process in batches and keeps its answers until they are asked for."""
+
+    batched = True
+    takes_stderr = False
+
+    def __init__(self, process: PluginProcess, *, structured: bool = True) -> None:
+        super().__init__()
+        self.process = process
+        self.broken: str | None = None
+        self.structured = structured  # type: ignore[misc]
+        self._answers: deque[tuple[Waiting, Any]] = deque()
+        self._opened = False
+        weakref.finalize(self, process.close)
+
+    def prepare(self, lines: Sequence[Waiting]) -> None:
+        """Ask for many lines at once; the same lines are parsed next, one by one."""
+        self._answers.clear()
+        wanted = [line for line in lines if self.takes_stderr or line[0] == "stdout"]
+        for at in range(0, len(wanted), LINES_AT_ONCE):
+            part = wanted[at : at + LINES_AT_ONCE]
+            self._answers.extend(zip(part, self._ask(part), strict=False))
+
+    def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
+        return self._read(("stdout", line, ts))
+
+    def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
+        return self._read(("stderr", line, ts)) if self.takes_stderr else None
+
+    def finish(self, ts: str) -> Sequence[Entry]:
+        self.process.close()
+        return ()
+
+    def reset(self) -> None:
+        self.facts = Facts()
+        self.broken = None
+        self._opened = False
+        self._answers.clear()
+
+    def _read(self, line: Waiting) -> Sequence[Entry] | None:
+        if not self._answers or self._answers[0][0] != line:
+            self.prepare([line])
+        if not self._answers:
+            return None
+        _, answer = self._answers.popleft()
+        if isinstance(answer, _Broke):
+            raise ParserError(answer.reason)
+        if isinstance(answer, dict) and set(answer) == {"error"}:
+            raise ParserError(str(answer["error"]))
+        return self._entries(answer, line[2])
+
+    def _ask(self, lines: list[Waiting]) -> list[Any]:
+        if self.broken is not None:
+            return []
+        try:
+            if not self._opened:
+                self._open()
+                self._opened = True
+            answers = self._parse(lines)
+            if not isinstance(answers, list) or len(answers) != len(lines):
+                raise AdapterError("the parser gave another number of answers than lines")
+            return answers
+        except AdapterError as problem:
+            self._break(problem.message)
+            return [_Broke(problem.message)]
+
+    def _break(self, reason: str) -> None:
+        self.broken = f"The parser is no longer used in this run: {reason}"
+        self.structured = False  # type: ignore[misc]
+        self.process.close()
+
+    def _open(self) -> None:
+        """Make the process ready for the first line."""
+
+    def _parse(self, lines: list[Waiting]) -> Any:
+        raise NotImplementedError
+
+    def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
+        raise NotImplementedError
+
+
+class JsParser(DistantParser):
+    """A `ui-parser.js` in QuickJS; its answers are repaired like those in the browser."""
+
+    def __init__(self, source: str, *, renumber: bool = False, structured: bool = True) -> None:
+        super().__init__(js_process(), structured=structured)
+        self._source = source
+        self._renumber = renumber
+        self._repair = Repair(renumber=renumber)
+        self.silent = 0
+        """Lines for which the parser returned nothing."""
+
+    @property
+    def dropped(self) -> int:
+        return self._repair.dropped
+
+    def reset(self) -> None:
+        super().reset()
+        self._repair = Repair(renumber=self._renumber)
+
+    def load(self) -> dict[str, Any]:
+        """Load the file into a fresh engine; its exports, or `AdapterError` with the reason."""
+        told: dict[str, Any] = self.process.call(
+            "load", {"source": self._source}, seconds=LOAD_SECONDS
+        )
+        return told
+
+    def _open(self) -> None:
+        self.load()
+
+    def _parse(self, lines: list[Waiting]) -> Any:
+        given = [[line, ts] for _, line, ts in lines]
+        text = self.process.call("parse", {"lines": given}, seconds=BATCH_SECONDS)
+        try:
+            return json.loads(text)
+        except (ValueError, TypeError, RecursionError) as problem:
+            raise AdapterError("the parser's answers are no JSON") from problem
+
+    def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
+        entries = self._repair.entries(answer, ts)
+        self.silent += not entries
+        for entry in entries:
+            self._note(entry)
+        return entries
+
+    def _note(self, entry: Entry) -> None:
+        if not isinstance(entry, Result | Assistant) or entry.parent_tool_use_id:
+            return
+        self.facts.final_text = entry.text or self.facts.final_text
+
+
+class PythonParser(DistantParser):
+    """A Python plugin's own parser, in the plugin's environment."""
+
+    takes_stderr = True
+
+    def reset(self) -> None:
+        super().reset()
+        self._fresh = True
+
+    def __init__(self, process: PluginProcess, *, structured: bool = True) -> None:
+        super().__init__(process, structured=structured)
+        self._fresh = True
+
+    def finish(self, ts: str) -> Sequence[Entry]:
+        if self.broken is not None or not self._opened:
+            self.process.close()
+            return ()
+        try:
+            told = self.process.call("finish", {"ts": ts}, seconds=BATCH_SECONDS)
+        except AdapterError as problem:
+            self._break(problem.message)
+            return ()
+        self.process.close()
+        self.facts = _facts(told.get("facts") if isinstance(told, dict) else None)
+        return self._entries(told.get("entries"), ts) or ()
+
+    def _parse(self, lines: list[Waiting]) -> Any:
+        given = {"lines": [list(line) for line in lines], "fresh": self._fresh}
+        self._fresh = False
+        return self.process.call("parse", given, seconds=BATCH_SECONDS)
+
+    def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
+        if answer is None:
+            return None
+        try:
+            return msgspec.convert(answer, list[Entry])
+        except msgspec.ValidationError as problem:
+            raise ParserError(f"the parser gave something that is no entry: {problem}") from problem
+
+
+class _Broke:
+    """The answer to the line at which a parser's process failed."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def js_process() -> PluginProcess:
+    argv = [sys.executable, "-P", "-m", "binderclip.plugins.js_host"]
+    return PluginProcess("ui-parser", argv, clean_env({}))
+
+
+def _facts(told: Any) -> Facts:
+    if not isinstance(told, dict):
+        return Facts()
+    failure = told.pop("failure", None)
+    try:
+        facts = msgspec.convert(told, Facts)
+        facts.failure = msgspec.convert(failure, Failure) if failure else None
+    except msgspec.ValidationError:
+        return Facts()
+    return facts
