@@ -6,6 +6,8 @@ import os
 import signal
 import socket
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -156,6 +158,27 @@ def test_a_new_nursery_replaces_a_stale_socket(tmp_path: Path) -> None:
     stop_nursery(path)
     wait_for_end_of(second)
     assert second != first
+
+
+def test_a_nursery_ends_with_the_process_that_started_it(
+    tmp_path: Path, new_attempt: Callable[..., Attempt]
+) -> None:
+    """D1: a worker that was killed leaves its supervisors behind, and nothing else."""
+    path = str(tmp_path / "nursery.sock")
+    code = "import sys; from binderclip.supervisor.nursery import start_nursery as start\n"
+    code += "print(start(sys.argv[1]), flush=True); sys.stdin.read()"
+    worker = subprocess.Popen(
+        [sys.executable, "-c", code, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with worker:
+        assert worker.stdout is not None
+        nursery = int(worker.stdout.readline())
+        running = new_attempt(nursery=path)
+        running.start(["cat"], b"still here")
+        worker.kill()
+    wait_for_end_of(nursery)
+    assert running.end().exit_code == 0
+    assert running.stdout == b"still here"
 
 
 def test_a_path_too_long_for_a_nursery_is_an_error(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ import ctypes  # noqa: F401, here so that the forked supervisors have it already
 import gc
 import json
 import os
+import select
 import signal
 import socket
+import sys
 
 from binderclip.supervisor import documents, main
 
@@ -26,8 +28,8 @@ _MESSAGE_SEC = 1.0
 def start_nursery(socket_path: str) -> int:
     """Start a nursery that listens at `socket_path` (0600) and return its pid.
 
-    It belongs to nobody: end it by `stop_nursery` or a signal. OSError when the path is too long
-    for a socket; launches then work without a nursery.
+    It ends by `stop_nursery`, or with this process where the kernel tells of that. OSError when
+    the path is too long for a socket; launches then work without a nursery.
     """
     import subprocess
 
@@ -35,8 +37,9 @@ def start_nursery(socket_path: str) -> int:
 
     with listening(socket_path) as listener:
         reader, writer = os.pipe()
+        owner = _own_life()
         with os.fdopen(reader, "rb") as answer:
-            fds = (listener.fileno(), writer)
+            fds = (listener.fileno(), writer, *owner)
             command = [*cold_python(), "nursery", *map(str, fds)]
             try:
                 null = subprocess.DEVNULL
@@ -44,8 +47,14 @@ def start_nursery(socket_path: str) -> int:
                     command, pass_fds=fds, env=clean_environment(), cwd="/", stdin=null, check=True
                 )
             finally:
-                os.close(writer)
+                for fd in (writer, *owner):
+                    os.close(fd)
             return int(json.loads(answer.readline())["supervisorPid"])
+
+
+def _own_life() -> tuple[int, ...]:
+    """A descriptor that becomes readable when this process is gone; none on macOS."""
+    return (os.pidfd_open(os.getpid()),) if sys.platform.startswith("linux") else ()
 
 
 def stop_nursery(socket_path: str) -> None:
@@ -73,9 +82,9 @@ def listening(socket_path: str) -> socket.socket:
     return listener
 
 
-def serve(listener_fd: int, reply_fd: int) -> NoReturn:
-    """The nursery process."""
-    main.detach({listener_fd, reply_fd}, "binderclip-nur")
+def serve(listener_fd: int, reply_fd: int, *owner: int) -> NoReturn:
+    """The nursery process; the life of its owner is a descriptor where there is one."""
+    main.detach({listener_fd, reply_fd, *owner}, "binderclip-nur")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(fileno=listener_fd)
     gc.collect()
@@ -83,12 +92,22 @@ def serve(listener_fd: int, reply_fd: int) -> NoReturn:
     answer = {"supervisorPid": os.getpid()}
     documents.write_all(reply_fd, json.dumps(answer).encode() + b"\n")
     os.close(reply_fd)
-    while True:
+    while _wanted(listener, owner):
         connection, _ = listener.accept()
         with connection:
             if _answer(connection) == "stop":
                 os.unlink(listener.getsockname())
-                os._exit(0)
+                break
+    os._exit(0)
+
+
+def _wanted(listener: socket.socket, owner: tuple[int, ...]) -> bool:
+    """Sleep until somebody asks; false when the owner is gone.
+
+    The socket's path then stays: a successor's socket may have it already.
+    """
+    ready, _, _ = select.select([listener.fileno(), *owner], [], [])
+    return not set(owner) & set(ready)
 
 
 def _answer(connection: socket.socket) -> str:
