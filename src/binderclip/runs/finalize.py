@@ -9,12 +9,15 @@ from binderclip.contract.entry import Coverage
 from binderclip.contract.run import ExecutionRequest, ExecutionResult, RunOrder, RunState
 from binderclip.runs.driver import Drive
 from binderclip.runs.execute import SCRATCH, Attempt, clear_scratch
+from binderclip.runs.tail import Used
 from binderclip.runs.transcript import Transcriber
-from binderclip.sdk.outcome import Outcome, ProcessEnd
+from binderclip.sdk.outcome import Outcome, ProcessEnd, run_usage
 from binderclip.store.runfile import RunOutcome, write_outcome
 from binderclip.supervisor.launch import ExitRecord, read_meta
 
 TAIL_BYTES = 8 * 1024
+BUDGET = "budget"
+"""Who cancels a run that has crossed its budget."""
 _STATES: dict[str, RunState] = {
     "timeout": "timed_out",
     "idle_timeout": "timed_out",
@@ -47,7 +50,20 @@ def conclude(
         scratch=attempt.directory / SCRATCH,
         limits=meta.get("limits", {}),
     )
-    return drive.adapter.conclude(outcome)
+    return _by_budget(drive.adapter.conclude(outcome), exit)
+
+
+def so_far(drive: Drive, attempt: Attempt, transcriber: Transcriber) -> Used:
+    """What a working attempt has used by now, without what its session had used before."""
+    request = _request(drive, attempt.number)
+    return lambda: run_usage(Outcome(request, ProcessEnd(), transcriber.parser))
+
+
+def _by_budget(result: ExecutionResult, exit: ExitRecord) -> ExecutionResult:
+    """Stopped by its budget: cancelled all the same, but under a name of its own."""
+    if result.error_code != "cancelled" or exit.cancel is None or exit.cancel.by != BUDGET:
+        return result
+    return msgspec.structs.replace(result, error_code="budget", error_message=exit.cancel.reason)
 
 
 def state_of(result: ExecutionResult) -> RunState:
@@ -73,6 +89,7 @@ def finalize(
     write_outcome(drive.home, drive.run_id, outcome)
     for number in drive.home.attempts(drive.run_id):
         clear_scratch(drive.home.attempt_dir(drive.run_id, number))
+    drive.listener.finalized(drive.home, drive.run_id)
     return outcome
 
 

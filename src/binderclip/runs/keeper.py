@@ -15,12 +15,12 @@ from binderclip.contract.wire import from_json
 from binderclip.runs.budget import RunBudget
 from binderclip.runs.driver import Listener
 from binderclip.runs.execute import cancel
+from binderclip.runs.finalize import BUDGET
 from binderclip.store import runs
 from binderclip.store.database import Database
 from binderclip.supervisor.launch import read_meta
 
 _log = logging.getLogger(__name__)
-BUDGET = "budget"
 
 
 class Keeper(Listener):

@@ -8,9 +8,11 @@ import msgspec
 
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.run import ExecutionResult
+from binderclip.runs.drift import with_drift
 from binderclip.runs.driver import Drive, driving
 from binderclip.runs.execute import Attempt, blocking_checks, found, started
-from binderclip.runs.finalize import blocked, conclude, finalize, never_started
+from binderclip.runs.finalize import blocked, conclude, finalize, never_started, so_far
+from binderclip.runs.price import with_price
 from binderclip.runs.tail import follow
 from binderclip.runs.transcript import Transcriber
 from binderclip.store.runfile import RunOutcome, read_outcome, write_order
@@ -96,7 +98,7 @@ def _attempt(drive: Drive, attempt: Attempt, seq: int) -> tuple[Transcriber, Exe
     drive.listener.attempt(attempt.directory)
     transcriber = Transcriber(drive.adapter, attempt.directory, attempt.number, seq)
     try:
-        exit = follow(attempt, transcriber, drive.listener)
+        exit = follow(attempt, transcriber, drive.listener, so_far(drive, attempt, transcriber))
         return transcriber, conclude(drive, attempt, transcriber, exit)
     finally:
         transcriber.close()
@@ -104,6 +106,8 @@ def _attempt(drive: Drive, attempt: Attempt, seq: int) -> tuple[Transcriber, Exe
 
 def _end(drive: Drive, result: ExecutionResult, transcriber: Transcriber) -> RunOutcome:
     drive.enter("finalizing", "the agent's process has ended")
+    result = with_price(drive, result)
+    result = with_drift(drive, result, transcriber.parser, transcriber.log.directory)
     return finalize(drive, result, transcriber.coverage)
 
 

@@ -30,6 +30,7 @@ from binderclip.store.database import Database
 from binderclip.store.decisions import Approvals, Interactions
 from binderclip.store.home import Home
 from binderclip.store.jsonfile import write_atomic
+from binderclip.store.rows import order_row
 from binderclip.store.secrets import Secrets, replace_references
 from binderclip.store.tables import runs as table
 from binderclip.store.tasks import Tasks
@@ -80,8 +81,8 @@ def prepare(db: Database, run_id: str, load: LoadAdapter, clock: Callable[[], fl
         )
         spent = Costs(connection).spent(known.agent.id, known.agent.budget, now)
     told = adapter.manifest.usage_told
-    _say_how_budgets_hold(db, run_id, budget_note(known.agent, told))
     order, request = _order(db.home, known, adapter, cwd, session, note)
+    _complete_row(db, order, budget_note(known.agent, told))
     budget = RunBudget(known.agent, spent, told, clock)
     return Prepared(order, request, adapter, known.secrets, budget)
 
@@ -180,6 +181,7 @@ def _order(
     context = _context(known, adapter, cwd, note)
     order = msgspec.structs.replace(
         order_of_row(known.run),
+        adapter_type=adapter.type,
         cwd=cwd,
         config=shown,
         context=context,
@@ -236,8 +238,11 @@ def _managed(home: Home, agent: Agent, adapter: Adapter) -> dict[str, str]:
     return {flags.instructions_path_key: str(path)}
 
 
-def _say_how_budgets_hold(db: Database, run_id: str, note: str | None) -> None:
-    if note is not None:
-        with db.writing() as connection:
-            change = update(table).where(table.c.id == run_id)
-            connection.execute(change.values(budget_note=note))
+def _complete_row(db: Database, order: RunOrder, note: str | None) -> None:
+    """Write what was decided only now: the session, the directory, how budgets hold."""
+    told = order_row(order, "starting")
+    names = ("adapter_type", "cwd", "resumed", "session_id", "session_reason")
+    values = {name: told[name] for name in names}
+    with db.writing() as connection:
+        change = update(table).where(table.c.id == order.id)
+        connection.execute(change.values(**values, budget_note=note))

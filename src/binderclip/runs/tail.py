@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from binderclip.contract.run import Usage
 from binderclip.runs.driver import LetGo, Listener
 from binderclip.runs.execute import Attempt, keep_supervised
 from binderclip.runs.transcript import Transcriber
@@ -12,7 +15,17 @@ SAFETY_SECONDS = 1.0
 """The kernel can be silent (network file systems) and supervisors can die: look anyway."""
 
 
-def follow(attempt: Attempt, transcriber: Transcriber, listener: Listener) -> ExitRecord:
+Used = Callable[[], tuple[Usage | None, float | None]]
+"""What the run has used and cost so far, as far as its runtime told."""
+
+
+def _nothing() -> tuple[None, None]:
+    return None, None
+
+
+def follow(
+    attempt: Attempt, transcriber: Transcriber, listener: Listener, used: Used = _nothing
+) -> ExitRecord:
     """Hand on every record until the attempt has ended and its logs are complete."""
     with shared().watch(attempt.directory / "index", attempt.directory / "exit.json") as watch:
         while True:
@@ -22,7 +35,7 @@ def follow(attempt: Attempt, transcriber: Transcriber, listener: Listener) -> Ex
                 break
             for records in transcriber.poll():
                 listener.records(records)
-            listener.usage(transcriber.parser.facts.usage, transcriber.parser.facts.cost_usd)
+            listener.usage(*used())
             if not listener.stays():
                 raise LetGo
             if not watch.wait(SAFETY_SECONDS) and keep_supervised(attempt):
