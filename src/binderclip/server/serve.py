@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -73,14 +74,23 @@ def serve(
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         started(f"http://{name}:{port}", site.tokens.person)
-        _Server(config, site, drain).run(sockets=[listener])
-    except KeyboardInterrupt:
-        # uvicorn raises the signal again once it has ended; so ended, all is well.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        with _signals_once():
+            _Server(config, site, drain).run(sockets=[listener])
     finally:
         left = site.worker.stop()
         site.database.close()
     return left
+
+
+@contextmanager
+def _signals_once() -> Iterator[None]:
+    """uvicorn raises a signal again once it has ended; what is left to do here must still run."""
+    before = {sig: signal.signal(sig, lambda *_: None) for sig in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for sig, handler in before.items():
+            signal.signal(sig, handler)
 
 
 def _hosts(host: str) -> frozenset[str]:

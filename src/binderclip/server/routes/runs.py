@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 import msgspec
@@ -17,8 +18,9 @@ from binderclip.server.auth import Actor, NoAgent, TheActor
 from binderclip.server.requests import Body, Cursor, Limit, paged
 from binderclip.server.schema import answer, answers, page_of
 from binderclip.server.site import Site, TheSite
+from binderclip.store.jsonfile import read_json
 from binderclip.store.runfile import ORDER, read_order, read_outcome
-from binderclip.supervisor.launch import read_exit, read_meta
+from binderclip.supervisor.documents import EXIT, META
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 RunId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$", description="The whole id of a run.")]
@@ -128,7 +130,14 @@ def _history(site: Site, run_id: str) -> tuple[StateChange, ...]:
 
 
 def _attempt(site: Site, run_id: str, number: int) -> AttemptDetail:
-    directory = str(site.home.attempt_dir(run_id, number))
-    exit = read_exit(directory)
-    ended = msgspec.json.decode(msgspec.json.encode(exit)) if exit else None
-    return AttemptDetail(attempt=number, meta=read_meta(directory), exit=ended)
+    directory = site.home.attempt_dir(run_id, number)
+    return AttemptDetail(
+        attempt=number, meta=_document(directory / META), exit=_document(directory / EXIT)
+    )
+
+
+def _document(path: FilePath) -> dict[str, Any] | None:
+    try:
+        return read_json(path, dict[str, Any])
+    except FileNotFoundError:
+        return None
