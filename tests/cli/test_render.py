@@ -27,6 +27,7 @@ from binderclip.contract.entry import (
     Thinking,
     ToolCall,
     ToolResult,
+    Truncated,
     User,
 )
 
@@ -236,6 +237,15 @@ def test_streamed_thinking_stops_growing() -> None:
 def test_each_kind_has_its_colour(record: EntryRecord, escape: str) -> None:
     """T6: system blue, assistant green, tools yellow."""
     assert escape in coloured(record)
+
+
+def test_a_line_too_long_for_a_parser_is_shown_cut_with_its_size() -> None:
+    """D2, T4: it is kept whole; the screen has its beginning."""
+    line = entry(Stdout, text="x" * 5000, truncated=Truncated(bytes=200_000_000))
+    out = drawn(line)
+    assert out.startswith("? xxxx") and len(out) < 200
+    assert out.endswith("… a line of 200.0 MB; the log has all of it\n")
+    assert len(drawn(line, look=Look(debug=True))) > 5000
 
 
 def test_unrecognised_lines_are_gray_and_only_shown_in_debug() -> None:

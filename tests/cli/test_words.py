@@ -63,6 +63,14 @@ def test_counts_for_columns() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(1, "1 byte"), (940, "940 bytes"), (999_960, "1.0 MB"), (2e8, "200.0 MB"), (4e9, "4.0 GB")],
+)
+def test_sizes_are_told_in_powers_of_ten(count: float, told: str) -> None:
+    assert words.size(int(count)) == told
+
+
 def test_a_damaged_time_is_no_time() -> None:
     assert words.between("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:02.500Z") == 2.5
     assert words.between("yesterday", "2026-01-01T00:00:02.500Z") is None

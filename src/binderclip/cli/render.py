@@ -5,13 +5,14 @@ Pure: it knows neither clock nor terminal. Nothing an agent wrote leaves it unle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, assert_never
 
 from binderclip.cli import cards
 from binderclip.cli.layout import Colour, Flow, Look, wrapped
 from binderclip.cli.safe import safe, safe_line
+from binderclip.cli.words import size
 from binderclip.contract.entry import (
     AppendRecord,
     Assistant,
@@ -20,6 +21,7 @@ from binderclip.contract.entry import (
     EntryRecord,
     Init,
     Record,
+    ReplaceRecord,
     Result,
     Stderr,
     Stdout,
@@ -49,6 +51,7 @@ _BODIES: dict[Block, tuple[Colour, ...]] = {
 _SPACIOUS: frozenset[Block] = frozenset({"card", "diff", "thought", "asked"})
 _THOUGHT_CHARACTERS = 320
 _DIFF_LINES = 40
+_CUT_CHARACTERS = 120
 _DEEPEST = 4
 
 
@@ -83,19 +86,6 @@ class Renderer:
         self._last_call = ""
         self._last_said = ""
         self._diff_lines = 0
-        self._draw: dict[type, Callable[[Any], str]] = {
-            Init: self._init,
-            Assistant: self._assistant,
-            Thinking: self._thinking,
-            User: lambda entry: self._paragraph("asked", entry, entry.text),
-            ToolCall: self._call,
-            ToolResult: self._result,
-            Result: self._final,
-            Stderr: lambda entry: self._paragraph("stderr", entry, entry.text),
-            System: self._system,
-            Stdout: self._raw,
-            Diff: self._diff,
-        }
 
     @property
     def column(self) -> int:
@@ -133,11 +123,40 @@ class Renderer:
         return self._enter("system") + self._body("system", 0, safe(text))
 
     def _record(self, record: Record) -> str:
-        if isinstance(record, EntryRecord):
-            return self._draw[type(record.entry)](record.entry)
-        if isinstance(record, AppendRecord):
-            return self._append(record)
-        return self._draw[type(record.entry)](record.entry)
+        match record:
+            case EntryRecord() | ReplaceRecord():
+                return self._entry(record.entry)
+            case AppendRecord():
+                return self._append(record)
+            case _:
+                assert_never(record)
+
+    def _entry(self, entry: Entry) -> str:
+        match entry:
+            case Assistant():
+                return self._assistant(entry)
+            case ToolCall():
+                return self._call(entry)
+            case ToolResult():
+                return self._result(entry)
+            case Thinking():
+                return self._thinking(entry)
+            case Stderr():
+                return self._paragraph("stderr", entry, entry.text)
+            case Stdout():
+                return self._raw(entry)
+            case Diff():
+                return self._diff(entry)
+            case System():
+                return self._system(entry)
+            case User():
+                return self._paragraph("asked", entry, entry.text)
+            case Init():
+                return self._init(entry)
+            case Result():
+                return self._final(entry)
+            case _:
+                assert_never(entry)
 
     def _continues(self, entry: Assistant) -> bool:
         """Whether a whole text only adds lines to what was said just before."""
@@ -259,10 +278,15 @@ class Renderer:
         return self._paragraph("system", entry, text)
 
     def _raw(self, entry: Stdout) -> str:
-        if not self.look.debug:
-            self.unknown += 1
+        if self.look.debug:
+            return self._paragraph("raw", entry, entry.text)
+        self.unknown += 1
+        if entry.truncated is None:
             return ""
-        return self._paragraph("raw", entry, entry.text)
+        # Too long for any parser, so nobody can say that it does not matter.
+        beginning = entry.text[:_CUT_CHARACTERS]
+        told = f"{beginning} … a line of {size(entry.truncated.bytes)}; the log has all of it"
+        return self._paragraph("raw", entry, told)
 
     def _call(self, entry: ToolCall) -> str:
         depth = self._depth(entry)

@@ -90,6 +90,16 @@ def brief_count(number: int | None) -> str:
     return f"{number / 1000:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
 
 
+def size(count: int) -> str:
+    """`940 bytes`, `12.3 kB`, `200.0 MB`."""
+    if count < 1000:
+        return counted(count, "byte")
+    for unit, factor in (("kB", 1e3), ("MB", 1e6)):
+        if count < 999.95 * factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count / 1e9:.1f} GB"
+
+
 def counted(number: int, noun: str) -> str:
     """`1 line`, `3 lines`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
