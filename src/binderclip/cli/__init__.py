@@ -22,6 +22,7 @@ _COMMANDS = {
     "adapters": "List the agent runtimes that can be run, or show one.",
     "doctor": "Test whether agents can run here, and say what is missing.",
     "replay": "Parse saved output offline and show what it becomes.",
+    "record": "Run a command and keep its output as an adapter's fixture.",
 }
 INTERRUPTED = 130
 _USAGE_CODES = frozenset({"bad_config", "unknown_adapter", "not_found"})

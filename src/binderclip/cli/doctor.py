@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import click
+import msgspec
 
 from binderclip.cli.layout import Colour, Look, wrapped
 from binderclip.cli.listing import print_json
@@ -24,11 +25,13 @@ from binderclip.contract.check import (
     verdict,
 )
 from binderclip.contract.errors import BinderclipError
+from binderclip.contract.ids import short
 from binderclip.contract.wire import iso_time
 from binderclip.plugins.registry import list_adapters, load_adapter
 from binderclip.runs.wake import LOCAL_COMPANY
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.config import config_from_assignments
+from binderclip.store.drift import read_drift
 from binderclip.store.home import Home
 
 HOME = "data directory"
@@ -83,7 +86,22 @@ def _tested(adapter: Adapter, depth: Depth, assignments: tuple[str, ...]) -> Env
         config=config_from_assignments(adapter.Config, assignments),
         depth=depth,
     )
-    return adapter.test_environment(request, os.environ, iso_time(time.time()))
+    report = adapter.test_environment(request, os.environ, iso_time(time.time()))
+    checks = (*report.checks, *_drift_checks(adapter.type))
+    return msgspec.structs.replace(report, checks=checks, status=verdict(checks))
+
+
+def _drift_checks(type: str) -> Iterator[Check]:
+    """What runs showed that the adapter has never seen; an unknown event may hide something."""
+    for drift in read_drift(Home.from_env(), type)[-1:]:
+        is_event = any(found.startswith("event ") for found in drift.found)
+        yield Check(
+            code="drift",
+            level="warn" if is_event else "info",
+            message=f"Version {drift.version} prints what is new here: {', '.join(drift.found)}.",
+            detail=f"First seen in run {short(drift.run_id)}.",
+            hint=f"binderclip record --adapter {type} --name CASE -- COMMAND keeps it.",
+        )
 
 
 def _all_reports(depth: Depth) -> Iterator[EnvironmentReport]:

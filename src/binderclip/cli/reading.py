@@ -74,6 +74,9 @@ def _facts(view: RunView) -> Iterator[tuple[str, str]]:
     yield "error code", view.error_code or ""
     if view.coverage is not None:
         yield "coverage", f"{view.coverage.understood:,} of {view.coverage.lines:,} lines"
+    told = (view.result.result_json if view.result else None) or {}
+    if told.get("newEvents"):
+        yield "new to us", f"{', '.join(told['newEvents'])}; `binderclip record` keeps it"
     yield "files", homely(view.directory)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _FRESH = ResumeDecision(action="fresh", reason="started without --continue")
 
 
-class _WithCommand(click.Command):
+class WithCommand(click.Command):
     """Keeps the words after `--` apart: they are a command line, not a prompt."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -45,7 +45,7 @@ class _WithCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command("run", cls=_WithCommand)
+@click.command("run", cls=WithCommand)
 @click.option("--adapter", "-a", metavar="TYPE", help="Type or path of an adapter.")
 @click.option("--cwd", metavar="DIR", help="Where the agent works; this directory if not given.")
 @click.option("--config", "-c", multiple=True, metavar="KEY=VALUE", help="A field of the adapter.")

@@ -30,6 +30,8 @@ NOISE = ("Reading additional input from stdin...", "Reading prompt from stdin...
 class CodexParser(JsonParser):
     """State of one run: open items, the last error that was no retry."""
 
+    inner = "item"
+
     def __init__(self) -> None:
         super().__init__()
         self._items = Items()

@@ -50,11 +50,14 @@ _GOES_ON = ("tool-calls", "unknown", "")
 class OpenCodeParser(JsonParser):
     """Entries and facts of one run."""
 
+    inner = "part"
+
     def __init__(self) -> None:
         super().__init__()
         self._errors: list[str] = []
         self._denied: str | None = None
         self._reason = ""
+        self._begun = False
         self._complaint: Failure | None = None
         self._handlers: dict[str, Callable[[dict[str, Any], str], Sequence[Entry]]] = {
             "step_start": self._step_start,
@@ -70,9 +73,9 @@ class OpenCodeParser(JsonParser):
         handler = self._handlers.get(kind) if type(kind) is str else None
         if handler is None:
             return None
-        if self.facts.session_id is None:
-            return (*self._session(event, ts), *handler(event, ts))
-        return handler(event, ts)
+        if self._begun:
+            return handler(event, ts)
+        return (*self._session(event, ts), *handler(event, ts))
 
     def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
         words = _COLOURS.sub("", line).strip()
@@ -139,6 +142,7 @@ class OpenCodeParser(JsonParser):
         if found is None:
             return ()
         self.facts.session_id = found
+        self._begun = True
         return (Init(ts=ts, model="", session_id=found),)
 
     def _step_start(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
@@ -181,7 +185,7 @@ class OpenCodeParser(JsonParser):
         facts, part = self.facts, parse_object(event.get("part"))
         facts.usage = add(facts.usage, _usage(part.get("tokens")))
         cost = part.get("cost")
-        if isinstance(cost, int | float) and as_number(cost, -1) >= 0:
+        if as_number(cost, -1) >= 0:
             facts.cost_usd = round((facts.cost_usd or 0.0) + as_number(cost), 10)
         self._reason = as_string(part.get("reason"))
         if self._reason in _GOES_ON:

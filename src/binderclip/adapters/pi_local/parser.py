@@ -52,6 +52,8 @@ _Handler = Callable[[dict[str, Any], str], Sequence[Entry]]
 class PiParser(JsonParser):
     """Entries and facts of one run."""
 
+    inner = "assistantMessageEvent"
+
     def __init__(self) -> None:
         super().__init__()
         self._streamed = False
