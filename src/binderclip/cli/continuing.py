@@ -54,7 +54,7 @@ def from_origin(origin: Origin, adapter: Adapter, cwd: str) -> ResumeDecision:
         raise ConfigError(message, hint=f"Leave --adapter out, or give --adapter {made_by}.")
     stored = _stored(origin, adapter)
     if stored is None:
-        reason = f"checkpoint {_name(checkpoint)} tells no session"
+        reason = f"fresh, since checkpoint {_name(checkpoint)} tells no session"
         decision = ResumeDecision(action="fresh", reason=reason)
     else:
         decision = decide(stored, cwd=cwd, now=iso_time(time.time()))

@@ -41,7 +41,8 @@ class Page:
         yield f'<article class="run" id="run-{short(view.id)}">\n{_heading(view)}'
         if view.prompt and view.prompt.strip() != wording.title(view):
             yield f'<div class="e asked">{_text(view.prompt.strip())}</div>\n'
-        for kind, group in groupby(found, _foldable):
+        shown = (piece for piece in found if not _is_told_above(piece, view))
+        for kind, group in groupby(shown, _foldable):
             if kind:
                 yield from self._group(kind, list(group))
             else:
@@ -175,6 +176,14 @@ def _over(view: RunView, last_said: str) -> str:
     return f'<div class="over">{state}{why}</div>\n'
 
 
+def _is_told_above(piece: Piece, view: RunView) -> bool:
+    """Whether a beginning says only what the heading says."""
+    if not isinstance(piece, Begin):
+        return False
+    told = (piece.entry.model or view.model, piece.entry.session_id or view.session_id)
+    return told == (view.model, view.session_id)
+
+
 def _foldable(piece: Piece) -> tuple[str, str | None] | None:
     if not isinstance(piece, Tool) or piece.call is None or wording.failed(piece.result):
         return None
@@ -203,7 +212,9 @@ def _tool(piece: Tool, place: str) -> str:
 
 
 def _says_more(call: ToolCall, given: str, piece: Tool) -> bool:
-    return given.strip() != wording.target(call) and not (piece.diffs and call.tool_kind == "edit")
+    if piece.diffs and call.tool_kind == "edit":
+        return False
+    return "".join(given.split()) != "".join(wording.target(call).split())
 
 
 def _plan(call: ToolCall, place: str) -> str:

@@ -48,7 +48,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
         (
             "a password in an address",
-            r"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,80}:(?P<secret>[^\s/@\"'<>*]{6,200})@",
+            r"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,80}:"
+            r"(?P<secret>(?!pass(?:word|wd|phrase)?@|secret@|[${%\[])[^\s/@\"'<>*]{6,200})@",
         ),
     )
 )
