@@ -199,7 +199,7 @@ def test_the_printed_address_signs_a_browser_in(served: Served) -> None:
 def test_a_loopback_peer_of_another_user_is_nobody(served: Served) -> None:
     """Section 6: a loopback peer must have the server's uid."""
     ask = (
-        "import os, socket, sys\n"
+        "import encodings.idna, os, socket, sys\n"
         "os.setuid(65534)\n"
         "one = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
         "one.sendall(b'GET /api/runs HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n')\n"

@@ -23,6 +23,7 @@ from binderclip.server.routes import (
     decisions,
     events,
     health,
+    history,
     issues,
     logs,
     reports,
@@ -50,6 +51,7 @@ _ROUTERS = (
     sessions,
     settings,
     reports,
+    history,
 )
 _UNBUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>binderclip</title>

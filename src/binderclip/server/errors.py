@@ -19,6 +19,7 @@ _STATUSES = {
     "bad_config": 422,
     "conflict": 409,
     "busy": 409,
+    "secret_found": 409,
     "store_failed": 500,
 }
 

@@ -17,6 +17,7 @@ from binderclip.contract.wire import iso_time, to_json
 from binderclip.jobs.store import JobStore
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.desk import Desk
+from binderclip.runs.retell import retell
 from binderclip.runs.roster import Roster
 from binderclip.runs.worker import Lent, Worker
 from binderclip.server.board import Board
@@ -44,13 +45,13 @@ class Site:
         """Where agents reach the API; None until somebody listens."""
         self.database = Database.open(home)
         self.runs = RunStore(self.database)
-        self.jobs = JobStore(home)
+        self.jobs = JobStore(home, self._retell)
         self.tokens = Tokens(home)
         lent = Lent(api_url=lambda: self.address, token=self._run_token, skills=shipped_skills())
         self.worker = Worker(self.database, load_adapter, lent=lent, clock=clock)
         self.desk = Desk(self.database, clock=clock, nudge=self._nudge)
         self.roster = Roster(self.database, load_adapter, clock=clock, nudge=self._nudge)
-        self.shelf = TranscriptShelf(home)
+        self.shelf = TranscriptShelf(home, self._retell)
         self.printed = PrintedLines(home)
         self.feeds = Feeds(home, self.run)
         self.board = Board()
@@ -122,6 +123,9 @@ class Site:
     def _nudge(self) -> None:
         self.worker.nudge()
         self.lookout.look_soon()
+
+    def _retell(self, run_id: str) -> bool:
+        return retell(self.home, run_id, load_adapter)
 
     def _run_token(self, order: RunOrder) -> str:
         return self.tokens.for_run(order.id, order.agent.id, order.agent.company_id)

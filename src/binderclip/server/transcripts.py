@@ -5,16 +5,17 @@ A run's attempts are one list of entries; positions count through all of them.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import msgspec
 
 from binderclip.contract.entry import Entry
-from binderclip.contract.errors import RunNotFound
+from binderclip.contract.errors import BinderclipError, RunNotFound
 from binderclip.contract.wire import Wire
 from binderclip.server.pages import AttemptIndex
 from binderclip.server.survey import Outline, attempt_outline, slowest, tool_totals
@@ -22,6 +23,7 @@ from binderclip.store.home import Home
 from binderclip.store.runfile import OUTCOME
 
 MOST_OPEN = 32
+_log = logging.getLogger(__name__)
 SEARCHED_AT_ONCE = 500
 MOST_SEARCHED = 200_000
 """Entries that one request looks at; the next one goes on from there."""
@@ -55,6 +57,7 @@ class RunTranscript:
         self.lock = threading.Lock()
         self.attempts: list[AttemptIndex] = []
         self.complete = False
+        self.retold = False
         self.readers = 0
 
     def update(self) -> None:
@@ -156,8 +159,9 @@ class RunTranscript:
 class TranscriptShelf:
     """The transcripts that were asked for last, kept open."""
 
-    def __init__(self, home: Home, most: int = MOST_OPEN) -> None:
+    def __init__(self, home: Home, retell: Callable[[str], object], most: int = MOST_OPEN) -> None:
         self.home = home
+        self._retell = retell
         self._most = most
         self._lock = threading.Lock()
         self._open: OrderedDict[str, RunTranscript] = OrderedDict()
@@ -173,6 +177,7 @@ class TranscriptShelf:
         try:
             with transcript.lock:
                 transcript.update()
+                self._mend(transcript)
                 yield transcript
         finally:
             with self._lock:
@@ -183,6 +188,18 @@ class TranscriptShelf:
             for transcript in self._open.values():
                 transcript.close()
             self._open.clear()
+
+    def _mend(self, transcript: RunTranscript) -> None:
+        """Have a lost transcript made again from the log, once."""
+        lost = any(index.head is None for index in transcript.attempts)
+        if not lost or not transcript.complete or transcript.retold:
+            return
+        transcript.retold = True
+        try:
+            self._retell(transcript.run_id)
+        except BinderclipError as problem:
+            _log.warning("the transcript of %s stays lost: %s", transcript.run_id, problem.message)
+        transcript.update()
 
     def _shrink(self) -> None:
         """Close what was not asked for lately; one that is being read is left for later."""

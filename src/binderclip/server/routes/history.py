@@ -1,0 +1,82 @@
+"""Jobs, the same history for every runtime; and runs as files to share (N4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from binderclip.contract.checkpoint import Checkpoint
+from binderclip.contract.ids import FULL_ID, short
+from binderclip.contract.job import Job, JobNode, JobRun
+from binderclip.contract.wire import Wire
+from binderclip.jobs.export import ENDINGS, MEDIA_TYPES, Format, export
+from binderclip.server.answers import polled
+from binderclip.server.auth import NoAgent, TheActor
+from binderclip.server.requests import Limit
+from binderclip.server.routes.runs import RunId, seen_run
+from binderclip.server.schema import answers, page_of, plain
+from binderclip.server.site import TheSite
+
+router = APIRouter(tags=["history"])
+JobPage = page_of("JobPage", Job)
+JobId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$")]
+_Offset = Annotated[int, Query(ge=0, le=10_000_000, description="`next` of the page before.")]
+
+
+class JobDetail(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """A job with its runs, and the tree of what continued what."""
+
+    job: Job
+    runs: tuple[JobRun, ...]
+    tree: tuple[JobNode, ...]
+
+
+@router.get("/api/jobs", responses=answers(JobPage))
+def list_jobs(
+    site: TheSite, _: NoAgent, request: Request, limit: Limit = 50, cursor: _Offset = 0
+) -> Response:
+    """Jobs, the one that began last first."""
+    found = site.jobs.list(cursor + limit + 1)[cursor:]
+    more = str(cursor + limit) if len(found) > limit else None
+    return polled(request, JobPage(items=found[:limit], next=more))
+
+
+@router.get("/api/jobs/{job_id}", responses=answers(JobDetail))
+def show_job(site: TheSite, _: NoAgent, request: Request, job_id: JobId) -> Response:
+    """One job: its runs and how they hang together."""
+    job = site.jobs.get(job_id)
+    runs, tree = tuple(site.jobs.runs(job_id)), site.jobs.tree(job_id)
+    return polled(request, JobDetail(job=job, runs=runs, tree=tree))
+
+
+@router.get("/api/runs/{run_id}/checkpoints", responses=answers(list[Checkpoint]))
+def checkpoints(site: TheSite, actor: TheActor, request: Request, run_id: RunId) -> Response:
+    """The checkpoints of a finished run, one for each attempt."""
+    seen_run(site, actor, run_id)
+    return polled(request, site.jobs.checkpoints(run_id))
+
+
+@router.get(
+    "/api/runs/{run_id}/export",
+    response_class=StreamingResponse,
+    responses=plain("The file.", "application/octet-stream"),
+)
+def export_run(
+    site: TheSite,
+    actor: TheActor,
+    run_id: RunId,
+    format: Format = "html",
+    redact: Annotated[bool, Query(description="Mask what looks like a secret.")] = False,
+) -> Response:
+    """A run as a file; refused where it holds something that looks like a secret."""
+    seen_run(site, actor, run_id)
+    pieces: Iterator[bytes] = export(site.home, run_id, format, redact=redact)
+    name = f"run-{short(run_id)}.{ENDINGS[format]}"
+    headers = {
+        "content-disposition": f'attachment; filename="{name}"',
+        "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
+    }
+    return StreamingResponse(pieces, headers=headers, media_type=MEDIA_TYPES[format])
