@@ -13,6 +13,8 @@
           BadWorkingDirectory  bad_config
         RunBusy                busy
         Preflight              preflight_failed
+        WorkspaceError         workspace_failed
+          RestoreConflict      restore_conflict
       ParserError              parse_failed
       StoreError               store_failed
         StoreTooNew            store_too_new
@@ -108,6 +110,18 @@ class Preflight(RunError):
     """Checks that block found the environment unusable; nothing was started."""
 
     code = "preflight_failed"
+
+
+class WorkspaceError(RunError):
+    """A run's working directory cannot be prepared, brought back or removed."""
+
+    code = "workspace_failed"
+
+
+class RestoreConflict(WorkspaceError):
+    """Both sides changed the same thing; ours is in place, theirs is kept under a ref."""
+
+    code = "restore_conflict"
 
 
 class ParserError(BinderclipError):
