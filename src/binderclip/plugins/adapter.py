@@ -41,6 +41,10 @@ CALL_SECONDS = 20
 _MARKS = {"info": "info", "warn": "warn", "warning": "warn", "error": "error"}
 
 
+_processes: dict[str, PluginProcess] = {}
+"""One process for each version that was asked something, shared by all who load it."""
+
+
 class OpaqueSession:
     """Session parameters as the plugin wrote them; its host reads them by its own codec (S2)."""
 
@@ -69,7 +73,6 @@ class PluginAdapter(Adapter):
         self.folder = Path(told.parser_folder) if told.parser_folder else directory
         self.origin = str(directory)
         self.session_management = told.session_management  # type: ignore[misc]
-        self._process: PluginProcess | None = None
 
     @property
     def is_npm(self) -> bool:
@@ -150,19 +153,15 @@ class PluginAdapter(Adapter):
         listed = found.get("entries") if isinstance(found, Mapping) else found
         return [name for each in listed or () if (name := _skill_name(each))]
 
-    def close(self) -> None:
-        """End the plugin's process, if it has one."""
-        if self._process is not None:
-            self._process.close()
-
     def new_process(self) -> PluginProcess:
         """A process of the plugin that answers calls."""
         return host_process(self.description, self.directory)
 
     def _call(self, method: str, params: Any, seconds: float = CALL_SECONDS) -> Any:
-        if self._process is None:
-            self._process = self.new_process()
-        return self._process.call(method, params, seconds=seconds)
+        process = _processes.get(self.origin)
+        if process is None:
+            process = _processes.setdefault(self.origin, self.new_process())
+        return process.call(method, params, seconds=seconds)
 
     def _ask(self, method: str, call: CheckCall) -> Any:
         if not self.is_npm:
@@ -242,6 +241,13 @@ class PluginAdapter(Adapter):
         with contextlib.suppress(OSError):
             held.mkdir(mode=0o700, exist_ok=True)
             (held / run_id).touch()
+
+
+def end_process(directory: Path) -> None:
+    """End the process that answers for a version, if it runs; the next call starts another."""
+    process = _processes.pop(str(directory), None)
+    if process is not None:
+        process.close()
 
 
 def host_process(told: Description, directory: Path) -> PluginProcess:

@@ -176,8 +176,16 @@ class PluginProcess:
             while piece := pipe.read(64 * 1024):
                 self._log += piece
                 del self._log[:-KEPT_LOG]
+        # Nobody may call again for days: a process that idled out is not left as a zombie.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drain = None
+                self._end()
+            finally:
+                self._lock.release()
 
     def _end(self) -> None:
+        """Kill what is left of the process, with everything in its group."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None

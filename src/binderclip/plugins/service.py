@@ -16,6 +16,7 @@ import msgspec
 from binderclip.contract.errors import AdapterError, AdapterLoadError, ContractError
 from binderclip.contract.manifest import AdapterView
 from binderclip.contract.wire import Wire, iso_time
+from binderclip.plugins.adapter import end_process
 from binderclip.plugins.described import Description, ParserReport
 from binderclip.plugins.fetch import Told
 from binderclip.plugins.install import make_version, remove_unused
@@ -118,7 +119,8 @@ class Plugins:
     def remove(self, type: str) -> None:
         """Remove a plugin; what it had replaced is in force again."""
         with self.store.changing():
-            self.store.get(type)
+            record = self.store.get(type)
+            end_process(self.store.directory_of(record))
             self.store.drop(type)
             self._tidy()
 
@@ -206,6 +208,8 @@ class Plugins:
             override_paused=there.override_paused if there else False,
         )
         self.store.put(record)
+        if there is not None:
+            end_process(self.store.directory_of(there))
         self._tidy()
         return record
 

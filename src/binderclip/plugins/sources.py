@@ -12,7 +12,7 @@ from binderclip.contract.errors import AdapterLoadError
 SourceKind = Literal[
     "npm", "npm-archive", "npm-folder", "pypi", "wheel", "python-package", "python-folder", "file"
 ]
-_NPM_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
+_NPM_NAME = re.compile(r"(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*")
 _NPM_VERSION = re.compile(r"[A-Za-z0-9.^~<>=|* +-]+")
 _PYPI_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _FORMS = "npm:NAME[@VERSION], pypi:NAME[==VERSION], or a path"
