@@ -1,0 +1,229 @@
+/** One run in view: what it is, the window of its transcript, its stream, what the reader opened. */
+
+import { ApiError, runs } from "../api/client";
+import { EventFeed } from "../api/stream";
+import type { Entry, EntryKind, Outline, RunDetail, RunView, TranscriptRecord } from "../api/types";
+import { TERMINAL } from "../api/types";
+import { buildRows, type Row, type Rows } from "../transcript/rows";
+import { EntryWindow, orderOf } from "../transcript/window";
+
+const FLUSH_MS = 80;
+/** More entries than anybody reads are drawn less often. */
+const FAST_FLUSH_MS = 200;
+const FAST = 100;
+const OUTLINE_MS = 2000;
+const NO_ROWS: Rows = { rows: [], rowOf: new Map() };
+
+export class RunInView {
+  run = $state.raw<RunDetail | null>(null);
+  outline = $state.raw<Outline | null>(null);
+  problem = $state.raw<ApiError | null>(null);
+  /** Changes when entries do; `window` itself is plain data. */
+  version = $state(0);
+  total = $state(0);
+  missed = $state(0);
+  following = $state(false);
+  connected = $state(true);
+  loaded = $state(false);
+  hidden = $state.raw<ReadonlySet<EntryKind>>(new Set());
+  opened = $state.raw<ReadonlyMap<string, boolean>>(new Map());
+  allOpen = $state(false);
+  readonly window: EntryWindow;
+
+  private feed: EventFeed | null = null;
+  private flushing: ReturnType<typeof setTimeout> | null = null;
+  private outlineAt = 0;
+  private outlining: ReturnType<typeof setTimeout> | null = null;
+  private gone = false;
+  private fast = false;
+
+  readonly plain = $derived.by(() => {
+    const kinds = this.outline?.kinds;
+    return !!kinds && !kinds.init && !kinds.result && !kinds.tool_call && !kinds.thinking;
+  });
+  readonly live = $derived(this.run !== null && !TERMINAL.has(this.run.status));
+  readonly shown: Rows = $derived.by(() => {
+    void this.version;
+    if (!this.loaded) return NO_ROWS;
+    const { plain, hidden, opened, allOpen } = this;
+    return buildRows(this.window.entries, { plain, hidden, opened, unfold: allOpen });
+  });
+
+  constructor(readonly id: string) {
+    this.window = new EntryWindow((from, limit, signal) => runs.page(id, from, limit, signal));
+  }
+
+  /** Read the run and the entries to begin with: those at a link, the end of a live run, the top. */
+  async open(entryId: string | null): Promise<number | "end"> {
+    try {
+      const asked = entryId ? runs.entry(this.id, entryId).catch(() => null) : null;
+      const [run, outline, entry] = await Promise.all([
+        runs.show(this.id),
+        runs.outline(this.id),
+        asked,
+      ]);
+      this.run = run;
+      this.outline = outline;
+      this.window.total = outline.total;
+      const at = entry ? entry.seq : this.live ? "end" : 0;
+      await (at === "end" ? this.window.openEnd() : this.window.open(at));
+      this.following = at === "end";
+      this.loaded = true;
+      this.changed();
+      if (this.live) this.listen();
+      return at;
+    } catch (problem) {
+      this.problem = asError(problem);
+      return 0;
+    }
+  }
+
+  close(): void {
+    this.gone = true;
+    this.feed?.end();
+    if (this.flushing) clearTimeout(this.flushing);
+    if (this.outlining) clearTimeout(this.outlining);
+  }
+
+  /** Show the entries around a position; true once they are held. */
+  async reach(seq: number): Promise<boolean> {
+    if (seq >= this.window.from && seq < this.window.to) return true;
+    return this.moved(this.window.open(seq));
+  }
+
+  async reachEnd(): Promise<boolean> {
+    this.missed = 0;
+    if (this.window.atEnd) return true;
+    return this.moved(this.window.openEnd());
+  }
+
+  extendUp = (): Promise<boolean> => this.moved(this.window.extendUp());
+  extendDown = (): Promise<boolean> => this.moved(this.window.extendDown());
+
+  toggle(key: string, open: boolean): void {
+    this.opened = new Map(this.opened).set(key, open);
+  }
+
+  openAll(open: boolean): void {
+    this.allOpen = open;
+    this.opened = new Map();
+  }
+
+  isOpen(row: Row): boolean {
+    return this.opened.get(row.key) ?? (this.allOpen || opensItself(row));
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      this.run = await runs.show(this.id);
+    } catch (problem) {
+      this.problem = asError(problem);
+    }
+  }
+
+  whole(entryId: string): Promise<Entry> {
+    return runs.entry(this.id, entryId);
+  }
+
+  private async moved(work: Promise<boolean>): Promise<boolean> {
+    try {
+      const done = await work;
+      if (done && !this.gone) this.changed();
+      return done;
+    } catch {
+      this.connected = false;
+      return false;
+    }
+  }
+
+  private listen(): void {
+    const record = (type: TranscriptRecord["type"]) => (data: string, id: string) =>
+      this.heard(type, data, id);
+    this.feed = new EventFeed(
+      (after) => `/api/runs/${this.id}/stream${after ? `?after=${encodeURIComponent(after)}` : ""}`,
+      {
+        connected: (is) => {
+          this.connected = is;
+        },
+        events: {
+          entry: record("entry"),
+          append: record("append"),
+          replace: record("replace"),
+          status: (data) => this.told(JSON.parse(data) as RunView),
+          usage: (data) => this.told(JSON.parse(data) as Partial<RunView>),
+          reset: () => this.restart(),
+          end: (data) => this.ended(JSON.parse(data) as RunView),
+        },
+      },
+      this.window.cursor,
+    );
+  }
+
+  private heard(type: TranscriptRecord["type"], data: string, id: string): void {
+    const parsed = JSON.parse(data) as Entry | TranscriptRecord;
+    const record = (
+      type === "entry" ? { type, entry: parsed } : { ...parsed, type }
+    ) as TranscriptRecord;
+    const before = this.window.total;
+    this.window.apply(record, orderOf(id), this.following);
+    if (!this.following) this.missed += this.window.total - before;
+    this.soon();
+  }
+
+  /** Many records become one drawing. */
+  private soon(): void {
+    this.flushing ??= setTimeout(
+      () => {
+        this.flushing = null;
+        this.fast = this.window.total - this.total > FAST;
+        this.changed();
+        this.surveyed();
+      },
+      this.fast ? FAST_FLUSH_MS : FLUSH_MS,
+    );
+  }
+
+  private changed(): void {
+    this.total = this.window.total;
+    this.version++;
+  }
+
+  private told(changes: Partial<RunView>): void {
+    if (this.run) this.run = { ...this.run, ...changes, result: changes.result ?? this.run.result };
+  }
+
+  /** The timeline follows a live run, but not faster than anybody looks. */
+  private surveyed(): void {
+    if (this.outlining || this.gone) return;
+    const wait = Math.max(0, this.outlineAt + OUTLINE_MS - performance.now());
+    this.outlining = setTimeout(async () => {
+      this.outlineAt = performance.now();
+      this.outlining = null;
+      this.outline = await runs.outline(this.id).catch(() => this.outline);
+    }, wait);
+  }
+
+  private async restart(): Promise<void> {
+    if (!this.window.total) return;
+    this.window.reset();
+    this.changed();
+  }
+
+  private async ended(view: RunView): Promise<void> {
+    this.feed?.end();
+    this.told(view);
+    await this.refresh();
+    this.outline = await runs.outline(this.id).catch(() => this.outline);
+    this.changed();
+  }
+}
+
+function opensItself(row: Row): boolean {
+  if (row.type === "tool") return !!row.result?.isError || row.diffs.length > 0;
+  if (row.type === "plan") return row.change === null;
+  return row.type === "orphan" && row.result.isError;
+}
+
+function asError(problem: unknown): ApiError {
+  return problem instanceof ApiError ? problem : new ApiError(0, "failed", String(problem));
+}
