@@ -106,6 +106,7 @@ class _Reader:
         self.transcript.finish(self._read)
 
     async def _take(self, stream: Stream, chunk: bytes) -> None:
+        # The log first: a parser that hangs must not keep the bytes from it.
+        await self.ctx.on_log(stream, chunk)
         for line in self._splitters[stream].push(chunk):
             self.transcript.feed(stream, line, iso_time(time.time()))
-        await self.ctx.on_log(stream, chunk)
