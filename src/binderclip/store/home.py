@@ -14,6 +14,8 @@ SHORTEST_SUFFIX = 4
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _ATTEMPT = re.compile(r"attempt-([1-9]\d*)")
 _SHOWN_CANDIDATES = 5
+_LAST_ID = "e677d21f-d818"
+"""Ids behind the year 9999 name no month."""
 
 
 class Home:
@@ -46,7 +48,7 @@ class Home:
 
     def run_dir(self, run_id: str) -> Path:
         """`runs/<yyyy-mm>/<id>`; only a full id has one, so no text can lead outside."""
-        if not FULL_ID.fullmatch(run_id):
+        if not FULL_ID.fullmatch(run_id) or run_id > _LAST_ID:
             raise RunNotFound(f"{run_id!r} is not the id of a run.", hint=_HINT)
         return self.runs / month_of(run_id) / run_id
 
