@@ -138,6 +138,17 @@ QWEN = Runtime(
     settings=_qwen_settings,
     counts=written_as_fresh,
 )
+COPILOT = Runtime(
+    name="copilot",
+    adapter="copilot_local",
+    env=lambda url: {
+        "COPILOT_PROVIDER_TYPE": "anthropic",
+        "COPILOT_PROVIDER_BASE_URL": url,
+        "COPILOT_PROVIDER_API_KEY": KEY,
+        "COPILOT_OFFLINE": "true",
+    },
+    config={"model": "claude-sonnet-4-5", "dangerouslySkipPermissions": True},
+)
 PI = Runtime(
     name="pi",
     adapter="pi_local",
@@ -145,4 +156,4 @@ PI = Runtime(
     config={"provider": "anthropic", "model": "claude-sonnet-4-5"},
     settings=_pi_settings,
 )
-ALL = (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, PI)
+ALL = (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, COPILOT, PI)
