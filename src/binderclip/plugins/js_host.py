@@ -17,8 +17,8 @@ from binderclip.plugins.host_loop import serve
 MEMORY_BYTES = 64 * 1024 * 1024
 PROCESS_BYTES = 1024 * 1024 * 1024
 STACK_BYTES = 512 * 1024
-LOAD_SECONDS = 1.0
-BATCH_SECONDS = 1.0
+LOAD_SECONDS = 0.5
+BATCH_SECONDS = 0.5
 SELF = "<input>"
 _ES = re.compile(r"\bexport\s*(?:[{*]|(?:default|async|function|const|let|var|class)\b)")
 

@@ -22,8 +22,8 @@ from binderclip.sdk.env import clean_env
 from binderclip.sdk.parser import Facts, Failure, Parser
 
 LINES_AT_ONCE = 500
-BATCH_SECONDS = 5.0
-LOAD_SECONDS = 10.0
+BATCH_SECONDS = 20.0
+LOAD_SECONDS = 20.0
 Waiting = tuple[str, str, str]
 """Stream, line, time."""
 
@@ -147,11 +147,13 @@ class JsParser(DistantParser):
             raise AdapterError("the parser's answers are no JSON") from problem
 
     def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
+        before = self._repair.dropped
         entries = self._repair.entries(answer, ts)
         self.silent += not entries
         for entry in entries:
             self._note(entry)
-        return entries
+        # Whoever builds the transcript counts what is no entry.
+        return [*entries, *[None] * (self._repair.dropped - before)]  # type: ignore[list-item]
 
     def _note(self, entry: Entry) -> None:
         if not isinstance(entry, Result | Assistant) or entry.parent_tool_use_id:
