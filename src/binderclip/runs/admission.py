@@ -160,13 +160,14 @@ def _due(connection: Connection, now: float, only: str | None) -> list[RowMappin
 def _start(connection: Connection, run: RowMapping, now: float) -> bool:
     """Let a run in; False if the database's own rules know better than what was read."""
     change = StateChange(state="starting", at=iso_time(now), reason="admitted", actor=ACTOR)
+    let_in = update(table).where(table.c.id == run["id"], table.c.status == "queued")
     try:
         with connection.begin_nested():
-            # Asked again under the row's lock: somebody may have cancelled it meanwhile.
-            row = runs.find(connection, run["id"], lock=True)
-            if row is None or row["status"] != "queued":
+            # Asked again by the update: somebody may have cancelled it meanwhile.
+            values = {"status": "starting", "waiting_for": None}
+            if not connection.execute(let_in.values(**values)).rowcount:
                 return False
-            runs.enter(connection, run["id"], change, waiting_for=None)
+            runs.append_change(connection, run["id"], change)
     except IntegrityError:
         return False
     return True

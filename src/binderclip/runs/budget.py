@@ -22,8 +22,14 @@ def agent_over_budget(connection: Connection, agent: Agent, now: float) -> str |
     """Which line of its budget an agent has reached, in words."""
     if not agent.budget.is_set:
         return None
-    spent = Costs(connection).spent(agent.id, agent.budget, now)
-    return line_reached(agent.budget, spent)
+    return line_reached(agent.budget, spent_by(connection, agent, now))
+
+
+def spent_by(connection: Connection, agent: Agent, now: float) -> Spent:
+    """What an agent used of its budget; not looked up when it has none."""
+    if not agent.budget.is_set:
+        return Spent()
+    return Costs(connection).spent(agent.id, agent.budget, now)
 
 
 def line_reached(budget: Budget, spent: Spent) -> str | None:

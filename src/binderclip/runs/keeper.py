@@ -6,8 +6,11 @@ The files stay the truth: a row that cannot be written is logged and written aga
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from sqlalchemy import Connection
 
 from binderclip.contract.errors import StoreError
 from binderclip.contract.run import TERMINAL_STATES, StateChange, Usage
@@ -40,15 +43,16 @@ class Keeper(Listener):
         self._leaving = leaving
         self._attempt: Path | None = None
         self._stopped = False
+        self._entered: StateChange | None = None
 
     def state(self, change: StateChange) -> None:
-        # The last state is written with everything else that the end brings.
-        if change.state not in TERMINAL_STATES:
-            try:
-                with self._db.writing() as connection:
-                    runs.enter(connection, self._run_id, change)
-            except StoreError as problem:
-                _log.warning("run %s is %s: %s", self._run_id, change.state, problem)
+        if change.state == "running":
+            # Written together with the attempt that is told next.
+            self._entered = change
+        elif change.state not in TERMINAL_STATES:
+            # The last state is written with everything else that the end brings.
+            with self._written(change.state) as connection:
+                runs.enter(connection, self._run_id, change)
 
     def attempt(self, directory: Path) -> None:
         self._attempt = directory
@@ -58,11 +62,14 @@ class Keeper(Listener):
             self._budget.begin(started)
         number = int(directory.name.removeprefix("attempt-"))
         pid = (meta.get("child") or {}).get("pid")
-        try:
-            runs.RunStore(self._db).begin_attempt(self._run_id, number, started, pid)
-            self._pass_on_cancel(directory)
-        except StoreError as problem:
-            _log.warning("attempt %s of run %s: %s", number, self._run_id, problem)
+        with self._written(f"attempt {number}") as connection:
+            if self._entered is not None:
+                runs.enter(connection, self._run_id, self._entered)
+            row = runs.begin_attempt(connection, self._run_id, number, started, pid)
+            if row["cancel"]:
+                # A wish to cancel may be older than the process that it is meant for.
+                wish = from_json(row["cancel"], dict[str, str])
+                cancel(directory, wish["by"], wish["reason"])
 
     def usage(self, usage: Usage | None, cost_usd: float | None) -> None:
         if self._budget is None or self._attempt is None or self._stopped:
@@ -78,10 +85,10 @@ class Keeper(Listener):
     def notice(self, text: str) -> None:
         _log.info("run %s: %s", self._run_id, text)
 
-    def _pass_on_cancel(self, directory: Path) -> None:
-        """A wish to cancel may be older than the process that it is meant for."""
-        with self._db.reading() as connection:
-            row = runs.find(connection, self._run_id)
-        if row is not None and row["cancel"]:
-            wish = from_json(row["cancel"], dict[str, str])
-            cancel(directory, wish["by"], wish["reason"])
+    @contextmanager
+    def _written(self, what: str) -> Iterator[Connection]:
+        try:
+            with self._db.writing() as connection:
+                yield connection
+        except StoreError as problem:
+            _log.warning("%s of run %s is not in the database: %s", what, self._run_id, problem)

@@ -12,12 +12,18 @@ from sqlalchemy import Connection, RowMapping, update
 
 from binderclip.contract.agent import Agent
 from binderclip.contract.errors import NotFound, RunNotFound
-from binderclip.contract.run import AgentRef, ExecutionRequest, RunOrder, RuntimeSession
+from binderclip.contract.run import (
+    AgentRef,
+    ExecutionRequest,
+    RunOrder,
+    RuntimeSession,
+    StateChange,
+)
 from binderclip.contract.session import ResumeDecision
 from binderclip.contract.task import Task
 from binderclip.contract.wake import Wake
 from binderclip.contract.wire import from_json, iso_time
-from binderclip.runs.budget import RunBudget, budget_note
+from binderclip.runs.budget import RunBudget, budget_note, spent_by
 from binderclip.runs.handoff import decide_session, handoff_note
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.config import read_config, shown_config
@@ -25,7 +31,6 @@ from binderclip.sdk.env import REDACTED
 from binderclip.sdk.prompt import HANDOFF
 from binderclip.store import runs
 from binderclip.store.agents import Agents
-from binderclip.store.costs import Costs
 from binderclip.store.database import Database
 from binderclip.store.decisions import Approvals, Interactions
 from binderclip.store.home import Home
@@ -48,6 +53,7 @@ class Prepared:
     adapter: Adapter
     secrets: tuple[str, ...]
     budget: RunBudget
+    history: tuple[StateChange, ...]
 
 
 @dataclass(frozen=True)
@@ -79,12 +85,13 @@ def prepare(db: Database, run_id: str, load: LoadAdapter, clock: Callable[[], fl
             if stored is not None and session.action == "rotate"
             else None
         )
-        spent = Costs(connection).spent(known.agent.id, known.agent.budget, now)
+        spent = spent_by(connection, known.agent, now)
+        history = runs.history(connection, run_id)
     told = adapter.manifest.usage_told
     order, request = _order(db.home, known, adapter, cwd, session, note)
     _complete_row(db, order, budget_note(known.agent, told))
     budget = RunBudget(known.agent, spent, told, clock)
-    return Prepared(order, request, adapter, known.secrets, budget)
+    return Prepared(order, request, adapter, known.secrets, budget, tuple(history))
 
 
 def order_of_row(row: RowMapping) -> RunOrder:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from binderclip.contract.errors import StoreError
 from binderclip.runs.driver import driving
 from binderclip.runs.recover import LoadAdapter
 from binderclip.runs.transcript import Transcriber
 from binderclip.store.home import Home
 from binderclip.store.runfile import read_order
-from binderclip.store.transcripts import NAME
+from binderclip.store.transcripts import NAME, read_transcript
 from binderclip.supervisor.documents import INDEX
 from binderclip.supervisor.launch import read_exit
 
 
 def retell(home: Home, run_id: str, load: LoadAdapter) -> bool:
-    """Write the transcripts of a run again if one is missing; tells whether that was needed."""
+    """Write a run's transcripts again if one is missing or unreadable; tells whether it had to."""
     numbers = [n for n in home.attempts(run_id) if (home.attempt_dir(run_id, n) / INDEX).exists()]
-    if all((home.attempt_dir(run_id, number) / NAME).exists() for number in numbers):
+    if all(_readable(home.attempt_dir(run_id, number) / NAME) for number in numbers):
         return False
     order = read_order(home, run_id)
     adapter = load(order.adapter_path or order.adapter_type)
@@ -30,3 +33,11 @@ def retell(home: Home, run_id: str, load: LoadAdapter) -> bool:
             seq = transcriber.seq
             transcriber.close()
     return True
+
+
+def _readable(transcript: Path) -> bool:
+    try:
+        next(read_transcript(transcript), None)
+    except StoreError:
+        return False
+    return transcript.exists()

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
 from binderclip.contract.wire import iso_time
 from binderclip.runs import lifecycle
 from binderclip.runs.admission import admit, next_start
-from binderclip.runs.budget import RunBudget
+from binderclip.runs.budget import RunBudget, spent_by
 from binderclip.runs.dispatch import LocalDispatch
 from binderclip.runs.driver import Clock, Drive, LetGo, own_environment
 from binderclip.runs.keeper import Keeper
@@ -32,7 +33,6 @@ from binderclip.runs.survey import Found, Survey, never_ran
 from binderclip.runs.timers import beat
 from binderclip.store import runs
 from binderclip.store.agents import Agents
-from binderclip.store.costs import Costs
 from binderclip.store.database import Database
 from binderclip.store.runfile import RunOutcome, read_outcome, write_order, write_outcome
 from binderclip.supervisor import locks
@@ -89,12 +89,7 @@ class Worker:
     def start(self) -> None:
         """Begin to work; Conflict if another worker has this home."""
         self._lock = take_worker_lock(self.db)
-        socket = str(self.db.home.path / SOCKET)
-        try:
-            start_nursery(socket)
-            self._nursery = socket
-        except OSError as problem:
-            _log.warning("no nursery, agents start a little slower: %s", problem)
+        self._nursery = _fresh_nursery(str(self.db.home.path / SOCKET))
         self._loop.start()
 
     def nudge(self) -> None:
@@ -208,7 +203,7 @@ class Worker:
             skills=self._lent.skills,
             secrets=prepared.secrets,
             clock=self._clock,
-            history=runs.RunStore(self.db).history(run_id),
+            history=list(prepared.history),
         )
 
     def _budget(self, run_id: str) -> RunBudget | None:
@@ -217,7 +212,7 @@ class Worker:
             if row is None or not row["scheduled"]:
                 return None
             agent = Agents(connection).get(row["agent_id"])
-            spent = Costs(connection).spent(agent.id, agent.budget, self._clock())
+            spent = spent_by(connection, agent, self._clock())
         told = self._load(agent.adapter_type).manifest.usage_told
         return RunBudget(agent, spent, told, self._clock)
 
@@ -285,6 +280,18 @@ def refused(problem: BinderclipError, history: list[StateChange], now: str) -> R
     )
     ended = StateChange(state="failed", at=now, reason=problem.message, actor="driver")
     return RunOutcome(state="failed", ended_at=now, result=result, history=(*history, ended))
+
+
+def _fresh_nursery(socket: str) -> str | None:
+    """Start a nursery in place of one that a killed worker may have left; None without one."""
+    with suppress(OSError):
+        stop_nursery(socket)
+    try:
+        start_nursery(socket)
+    except OSError as problem:
+        _log.warning("no nursery, agents start a little slower: %s", problem)
+        return None
+    return socket
 
 
 def take_worker_lock(db: Database) -> int:

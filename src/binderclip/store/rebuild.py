@@ -11,7 +11,8 @@ from binderclip.contract.run import StateChange
 from binderclip.store.home import Home
 from binderclip.store.runfile import read_order, read_outcome
 from binderclip.store.runs import RunStore
-from binderclip.supervisor.launch import read_exit, read_meta
+from binderclip.supervisor.documents import EXIT, META, read_document
+from binderclip.supervisor.launch import ExitRecord
 
 _log = logging.getLogger(__name__)
 _Report: TypeAlias = Callable[[str, Exception], None]
@@ -86,14 +87,14 @@ def _finish(home: Home, store: RunStore, run_id: str) -> None:
 
 def _take_attempt(home: Home, store: RunStore, run_id: str, attempt: int) -> None:
     directory = str(home.attempt_dir(run_id, attempt))
-    meta = read_meta(directory)
+    meta = read_document(directory, META)
     if meta is None:
         return
     child = meta.get("child") or {}
     store.begin_attempt(run_id, attempt, meta.get("startedAt"), child.get("pid"))
-    exit = read_exit(directory)
+    exit = read_document(directory, EXIT)
     if exit is not None:
-        store.end_attempt(run_id, attempt, exit)
+        store.end_attempt(run_id, attempt, ExitRecord.from_json(exit))
 
 
 def _show_as_running(store: RunStore, run_id: str) -> None:

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, delete, func, insert, select, update
 
 from binderclip.contract.errors import RunNotFound, StoreError
 from binderclip.contract.run import TERMINAL_STATES, RunOrder, RunState, RunView, StateChange
@@ -19,10 +19,28 @@ from binderclip.store import sessions
 from binderclip.store.database import Database
 from binderclip.store.rows import exit_row, order_row, outcome_row, usage_rows, view_of
 from binderclip.store.runfile import RunOutcome
-from binderclip.store.tables import attempts, runs, state_changes, usage
+from binderclip.store.tables import AnyText, attempts, runs, state_changes, usage
 from binderclip.supervisor.records import ExitRecord
 
 _Views: TypeAlias = builtins.list[RunView]
+# Built once, since building a statement takes longer than running it.
+_ONE = select(runs).where(runs.c.id == bindparam("run"))
+_ONE_LOCKED = _ONE.with_for_update()
+_LINES = ("state", "at", "reason", "actor")
+_APPEND = insert(state_changes).from_select(
+    ["run_id", "number", *_LINES],
+    select(
+        bindparam("run_id", type_=AnyText),
+        func.coalesce(
+            select(func.max(state_changes.c.number))
+            .where(state_changes.c.run_id == bindparam("run_id", type_=AnyText))
+            .scalar_subquery(),
+            0,
+        )
+        + 1,
+        *(bindparam(name, type_=AnyText) for name in _LINES),
+    ),
+)
 
 
 class RunStore:
@@ -46,12 +64,7 @@ class RunStore:
         self, run_id: str, attempt: int, started_at: str | None, pid: int | None = None
     ) -> None:
         with self.db.writing() as connection:
-            run = _known(connection, run_id)
-            set_attempt(connection, run_id, attempt, {"started_at": started_at, "pid": pid})
-            first = run["started_at"] or started_at
-            count = max(run["attempts"], attempt)
-            values = {"started_at": first, "attempts": count}
-            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+            begin_attempt(connection, run_id, attempt, started_at, pid)
 
     def end_attempt(self, run_id: str, attempt: int, exit: ExitRecord | Mapping[str, Any]) -> None:
         """Note the end of an attempt, as its exit.json tells it."""
@@ -97,12 +110,9 @@ class RunStore:
 
     def history(self, run_id: str) -> builtins.list[StateChange]:
         """The states the run was in, oldest first."""
-        columns = [state_changes.c[name] for name in StateChange.__struct_fields__]
-        query = select(*columns).where(state_changes.c.run_id == run_id)
         with self.db.reading() as connection:
             _known(connection, run_id)
-            found = connection.execute(query.order_by(state_changes.c.number)).mappings()
-            return [StateChange(**row) for row in found]
+            return history(connection, run_id)
 
     def unfinished(self) -> builtins.list[str]:
         """Ids of runs in a state that is not terminal, oldest first."""
@@ -145,7 +155,7 @@ def add(connection: Connection, row: Mapping[str, Any], reasons: Iterable[str] =
     change = StateChange(
         state=row["status"], at=row["created_at"], reason=reason, actor=row["actor"]
     )
-    _append_change(connection, row["id"], change)
+    append_change(connection, row["id"], change)
 
 
 def enter(connection: Connection, run_id: str, change: StateChange, **columns: Any) -> None:
@@ -156,7 +166,33 @@ def enter(connection: Connection, run_id: str, change: StateChange, **columns: A
         return
     values = {"status": change.state, **columns}
     connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
-    _append_change(connection, run_id, change)
+    append_change(connection, run_id, change)
+
+
+def begin_attempt(
+    connection: Connection,
+    run_id: str,
+    attempt: int,
+    started_at: str | None,
+    pid: int | None = None,
+) -> RowMapping:
+    """Note that an attempt runs; the run's row as it was before."""
+    run = _known(connection, run_id)
+    set_attempt(connection, run_id, attempt, {"started_at": started_at, "pid": pid})
+    values = {
+        "started_at": run["started_at"] or started_at,
+        "attempts": max(run["attempts"], attempt),
+    }
+    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+    return run
+
+
+def history(connection: Connection, run_id: str) -> list[StateChange]:
+    """The states a run was in, oldest first."""
+    columns = [state_changes.c[name] for name in StateChange.__struct_fields__]
+    query = select(*columns).where(state_changes.c.run_id == run_id)
+    found = connection.execute(query.order_by(state_changes.c.number)).mappings()
+    return [StateChange(**row) for row in found]
 
 
 def finish(connection: Connection, run_id: str, outcome: RunOutcome) -> RowMapping | None:
@@ -195,10 +231,9 @@ def _refuse_to_leave(run_id: str, status: str, wanted: str) -> None:
         raise StoreError(f"Run {run_id} is {status} and cannot become {wanted} any more.")
 
 
-def _append_change(connection: Connection, run_id: str, change: StateChange) -> None:
-    last = select(func.max(state_changes.c.number)).where(state_changes.c.run_id == run_id)
-    number = (connection.scalar(last) or 0) + 1
-    connection.execute(insert(state_changes).values(**_change_row(run_id, number, change)))
+def append_change(connection: Connection, run_id: str, change: StateChange) -> None:
+    """Add a line to a run's history."""
+    connection.execute(_APPEND, _change_row(run_id, 0, change))
 
 
 def _change_row(run_id: str, number: int, change: StateChange) -> dict[str, Any]:
@@ -227,7 +262,7 @@ def _write_history(connection: Connection, run: RowMapping, outcome: RunOutcome)
         change = StateChange(
             state=outcome.state, at=outcome.ended_at, reason=reason, actor=run["actor"]
         )
-        _append_change(connection, run_id, change)
+        append_change(connection, run_id, change)
 
 
 def _write_usage(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:
