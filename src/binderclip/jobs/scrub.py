@@ -39,12 +39,12 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "an Authorization header",
             r"(?i)\b(?:authorization|proxy-authorization)\b[\"']?\s*[:=]\s*[\"']?"
-            r"(?:bearer|basic|token|apikey)\s+(?P<secret>(?=[^\s\"']*\d)[\w.~+/=-]{8,})",
+            r"(?:bearer|basic|token|apikey)\s+(?P<secret>(?=[^\s\"']*(?-i:\d|[a-z][A-Z]))[\w.~+/=-]{8,})",
         ),
         (
             "an API key header",
             r"(?i)\bx-(?:api|goog-api)-key\b[\"']?\s*[:=]\s*[\"']?"
-            r"(?P<secret>(?=[^\s\"']*\d)[\w.~+/=-]{12,})",
+            r"(?P<secret>(?=[^\s\"']*(?-i:\d|[a-z][A-Z]))[\w.~+/=-]{12,})",
         ),
         (
             "a password in an address",

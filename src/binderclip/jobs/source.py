@@ -75,6 +75,8 @@ def _whole(entry: Entry, grown: dict[str, list[str]]) -> Entry:
 def _last_states(path: Path) -> dict[str, Entry]:
     """The last state of each plan: there are few, so they may be known before the rest is read."""
     found: dict[str, Entry] = {}
+    if not path.exists():
+        return found
     with path.open("rb") as lines:
         for line in lines:
             if line.startswith(_REPLACE):

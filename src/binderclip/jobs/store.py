@@ -123,16 +123,18 @@ class JobStore:
             self._retell(run_id)
         history = RunHistory(self.home, run_id)
         directory = self.get_dir(history.job_id)
-        for folder in (directory / "runs" / run_id, directory / "checkpoints"):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        runs = directory / "runs"
+        # One by one from the top, since mkdir's mode does not hold for parents.
+        for folder in (self.path, directory, runs, runs / run_id, directory / "checkpoints"):
+            folder.mkdir(mode=0o700, exist_ok=True)
         with _locked(directory):
             _sweep(directory)
-            _write_events(directory / "runs" / run_id / EVENTS, history)
+            _write_events(runs / run_id / EVENTS, history)
             for checkpoint in history.checkpoints:
                 write_atomic(
                     directory / "checkpoints" / f"{checkpoint.id}.json", encode(checkpoint)
                 )
-            write_atomic(directory / "runs" / run_id / RUN, encode(history.summary()))
+            write_atomic(runs / run_id / RUN, encode(history.summary()))
             job = self._added_up(history.job_id)
             assert job is not None
             write_atomic(directory / JOB, encode(job))
