@@ -58,6 +58,28 @@ def test_a_damaged_run_is_listed_and_hides_no_other(cli: Cli, kept: str) -> None
     assert f"{kept}  succeeded" in cli("runs").stdout
 
 
+@pytest.mark.parametrize("name", ["meta.json", "index", "exit.json"])
+def test_a_finished_run_is_shown_whatever_happened_to_its_attempt(
+    cli: Cli, kept: str, name: str
+) -> None:
+    """D2: how it ended stands in its outcome."""
+    (cli.home.attempt_dir(cli.newest(), 1) / name).write_bytes(b"")
+    assert f"{kept}  succeeded" in cli("runs").stdout
+    assert "exit code   0" in cli("runs", "show", kept).stdout
+    assert "two" in cli("runs", "transcript", kept).stdout
+
+
+@pytest.mark.parametrize("lost", ["meta.json", "exit.json"])
+def test_a_run_whose_end_is_damaged_is_finished_as_lost(cli: Cli, kept: str, lost: str) -> None:
+    """D1: no exit status and nothing alive; the run was, and nobody knows how it ended."""
+    directory = cli.home.run_dir(cli.newest())
+    (directory / "outcome.json").unlink()
+    (directory / "attempt-1" / "exit.json").unlink()
+    (directory / "attempt-1" / lost).write_bytes(b"")
+    assert f"{kept}  lost" in cli("runs").stdout
+    assert "its exit is unknown" in cli("runs", "show", kept).stdout
+
+
 def test_show_tells_everything_and_the_history(cli: Cli, kept: str) -> None:
     """Design 5: each change of state with time and reason."""
     out = cli("runs", "show", kept).stdout
@@ -94,7 +116,10 @@ def test_the_transcript_is_what_run_showed(cli: Cli) -> None:
 def test_a_lost_transcript_is_made_again_from_the_log(cli: Cli, kept: str) -> None:
     """D2: the transcript is a cache; deleting it loses nothing."""
     before = cli("runs", "transcript", kept, "--json").stdout
-    (cli.home.attempt_dir(cli.newest(), 1) / "transcript.jsonl").unlink()
+    transcript = cli.home.attempt_dir(cli.newest(), 1) / "transcript.jsonl"
+    transcript.unlink()
+    assert cli("runs", "transcript", kept, "--json").stdout == before
+    transcript.write_bytes(b"\0\xff no transcript\n")
     assert cli("runs", "transcript", kept, "--json").stdout == before
 
 

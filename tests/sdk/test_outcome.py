@@ -52,7 +52,7 @@ def code_and_message(what: Outcome) -> tuple[str, str] | None:
         ("idle_timeout", "idle_timeout", "Stopped after 10 s without output (idleTimeoutSec)."),
         ("output_limit", "output_limit", "Stopped after 1000 bytes of output (maxLogBytes)."),
         ("disk_full", "disk_full", "Stopped because the disk of the run logs is full; free space."),
-        ("aborted", "lost", "The run was lost before its agent started; nothing ran."),
+        ("aborted", "lost", "The run's supervisor gave up."),
         ("cancelled", "cancelled", "Cancelled by somebody."),
         ("spawn_failed", "process_failed", "The agent's process could not be started."),
     ],

@@ -294,6 +294,27 @@ def test_a_broken_meta_file_does_not_keep_an_attempt_open(attempt: Attempt, brok
     assert "Error" in attempt.complaints()
 
 
+def test_a_broken_meta_file_does_not_deny_what_the_agent_printed(attempt: Attempt) -> None:
+    """D1: aborted means that nothing ran, and here something did."""
+    attempt.path("meta.json").write_text("{")
+    attempt.path("stdout.log").write_bytes(b"said\n")
+    end = declare_dead(attempt.dir)
+    assert end is not None and (end.reason, end.stdout_bytes) == ("exited", 5)
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"reason": "exited"}'])
+def test_a_broken_exit_file_is_an_end_of_which_nothing_is_known(
+    attempt: Attempt, broken: str
+) -> None:
+    """D1: a power cut can leave one; the attempt stays ended and its exit status unknown."""
+    attempt.path("exit.json").write_text(broken)
+    end = read_exit(attempt.dir)
+    assert end is not None
+    assert (end.reason, end.exit_code, end.signal) == ("exited", None, None)
+    assert end.error is not None and "exit.json is damaged" in end.error["message"]
+    assert attempt_state(attempt.dir) == "finished"
+
+
 def test_killing_at_any_moment_leaves_an_attempt_that_can_be_finished(
     new_attempt: Callable[..., Attempt],
 ) -> None:

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 
-from binderclip.supervisor.launch import Capture, Limits, SpawnFailed, read_exit
+from binderclip.supervisor.launch import (
+    Cancel,
+    Capture,
+    Limits,
+    SpawnFailed,
+    read_exit,
+    request_cancel,
+)
 from tests.supervisor.attempts import (
     BOTH_FILE,
     BOTH_PIPE,
@@ -177,6 +184,23 @@ def test_pipe_capture_gives_up_on_a_disk_that_stays_full(
     assert end.reason == "disk_full"
     assert end.stdout_bytes == len(attempt.stdout) > 500_000
     assert attempt.visible() == attempt.stdout
+
+
+def test_a_run_can_be_cancelled_on_a_full_disk(
+    disk: Callable[[int], TinyDisk], new_attempt: Callable[..., Attempt]
+) -> None:
+    """D1: where no file fits, a signal carries the wish."""
+    small = disk(4 << 20)
+    attempt = new_attempt(small.folder / "attempt")
+    small.fill(leave=1 << 20)
+    attempt.start(python(CHATTY), capture=BOTH_PIPE)
+    eventually(lambda: small.free() < 4096, "a full disk")
+    request_cancel(attempt.dir, "ada", "no space")
+    eventually(lambda: attempt.living() == [], "the end of the agent")
+    request_cancel(attempt.dir, "ada", "still no space", kill=True)
+    end = attempt.end()
+    assert (end.reason, end.cancel) == ("disk_full", Cancel("signal", "SIGTERM"))
+    assert end.stdout_bytes == len(attempt.stdout) > 500_000
 
 
 def test_output_that_never_fits_is_reported_after_a_normal_exit(

@@ -173,13 +173,17 @@ def _stopped(outcome: Outcome) -> Failure | None:
     if end.reason == "spawn_failed":
         return _not_spawned(end.error or {})
     if end.reason == "aborted":
-        return Failure("lost", "The run was lost before its agent started; nothing ran.")
+        return Failure("lost", _told_by_supervisor(end.error) or "The run's supervisor gave up.")
     return None
+
+
+def _told_by_supervisor(error: dict[str, Any] | None) -> str:
+    return str((error or {}).get("message") or "")
 
 
 def _not_spawned(error: dict[str, Any]) -> Failure:
     number, where = error.get("errno"), error.get("where")
-    message = str(error.get("message") or "The agent's process could not be started.")
+    message = _told_by_supervisor(error) or "The agent's process could not be started."
     code: ErrorCode = "process_failed"
     if where == "chdir":
         code = "bad_config"

@@ -76,6 +76,26 @@ def read_all(fd: int) -> bytes:
         offset += len(part)
 
 
+def end_before_start(error: dict[str, Any] | None) -> dict[str, Any]:
+    """The exit record of an attempt of which nothing ever ran."""
+    return {
+        "exitCode": None,
+        "signal": None,
+        "reason": "spawn_failed",
+        "startedAt": None,
+        "endedAt": iso(time.time()),
+        "stdoutBytes": 0,
+        "stderrBytes": 0,
+        "masked": 0,
+        "leftovers": [],
+        "truncated": [],
+        "adopted": False,
+        "cancel": None,
+        "error": error,
+        "killed": False,
+    }
+
+
 def complain(attempt_dir: str) -> None:
     """Write the exception being handled into the attempt's supervisor.log."""
     import traceback

@@ -7,6 +7,7 @@ process, a thread or a descriptor, except the FIFOs that `make_fifos` returns.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -110,16 +111,28 @@ def attempt_state(attempt_dir: StrPath) -> Literal["finished", "supervised", "un
 def request_cancel(attempt_dir: StrPath, by: str, reason: str, kill: bool = False) -> None:
     """Ask for the end of the attempt: SIGTERM, grace, SIGKILL; `kill` shortens the grace to zero.
 
-    The wish is a file, so it also reaches a supervisor that adopts the attempt later.
+    The wish is a file, so it also reaches a supervisor that adopts the attempt later. On a full
+    disk it is a signal, which says neither who nor why; only a second one ends the grace.
     """
     wish: dict[str, Any] = {"by": by, "reason": reason}
     if kill:
         wish["kill"] = True
-    documents.write_document(os.fspath(attempt_dir), documents.CANCEL, wish)
+    try:
+        documents.write_document(os.fspath(attempt_dir), documents.CANCEL, wish)
+    except OSError as problem:
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+        if not full or not _signal_supervisor(attempt_dir, signal.SIGTERM):
+            raise
+        return
+    _signal_supervisor(attempt_dir, signal.SIGCONT)
+
+
+def _signal_supervisor(attempt_dir: StrPath, number: int) -> bool:
     meta = read_meta(attempt_dir)
-    if meta is not None and meta.get("bootId") == processes.boot_id():
-        supervisor = meta["supervisor"]
-        processes.send(supervisor["pid"], supervisor["startTime"], signal.SIGCONT)
+    if meta is None or meta.get("bootId") != processes.boot_id():
+        return False
+    supervisor = meta["supervisor"]
+    return processes.send(supervisor["pid"], supervisor["startTime"], number)
 
 
 def make_fifos(attempt_dir: StrPath, capture: Capture) -> list[int]:
@@ -142,14 +155,31 @@ def make_fifos(attempt_dir: StrPath, capture: Capture) -> list[int]:
 
 
 def read_exit(attempt_dir: StrPath) -> ExitRecord | None:
-    """The end of the attempt, or None while it has none."""
-    document = documents.read_document(os.fspath(attempt_dir), documents.EXIT)
-    return None if document is None else ExitRecord.from_json(document)
+    """The end of the attempt, or None while it has none.
+
+    One that a power cut left unreadable is an end of which nothing more is known.
+    """
+    directory = os.fspath(attempt_dir)
+    try:
+        document = documents.read_document(directory, documents.EXIT)
+        return None if document is None else ExitRecord.from_json(document)
+    except (ValueError, LookupError, TypeError):
+        return _unknown_end(directory)
+
+
+def _unknown_end(attempt_dir: str) -> ExitRecord:
+    path = os.path.join(attempt_dir, documents.EXIT)
+    document = documents.end_before_start({"where": path, "message": "%s is damaged." % path})
+    ended = documents.iso(os.stat(path).st_mtime)
+    return ExitRecord.from_json({**document, "reason": "exited", "endedAt": ended})
 
 
 def read_meta(attempt_dir: StrPath) -> dict[str, Any] | None:
-    """meta.json: the driver's facts and the supervisor's, or None before it was written."""
-    return documents.read_document(os.fspath(attempt_dir), documents.META)
+    """meta.json: the driver's facts and the supervisor's; None when there is none to be read."""
+    try:
+        return documents.read_document(os.fspath(attempt_dir), documents.META)
+    except ValueError:
+        return None
 
 
 def _ask(mode: str, document: dict[str, Any], stdin: bytes | None, nursery: str | None) -> Launched:

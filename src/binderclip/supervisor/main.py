@@ -14,7 +14,7 @@ from binderclip.supervisor.cgroup import Cgroup
 from binderclip.supervisor.masking import mask_text, needles_of
 from binderclip.supervisor.processes import Process
 from binderclip.supervisor.spawn import Program, SpawnError, spawn
-from binderclip.supervisor.supervise import Supervision, end_before_start
+from binderclip.supervisor.supervise import Supervision
 from binderclip.supervisor.tree import Tree
 
 TYPE_CHECKING = False
@@ -177,7 +177,7 @@ def _unprepared(attempt_dir: str, error: OSError) -> dict[str, Any]:
     message = "The logs in %s cannot be made: %s. See to space and permissions there."
     cause = SpawnError("prepare", error.errno, message % (attempt_dir, error)).to_json()
     try:
-        documents.write_document(attempt_dir, documents.EXIT, end_before_start(cause))
+        documents.write_document(attempt_dir, documents.EXIT, documents.end_before_start(cause))
     except OSError:
         # Then the answer to the driver is all there is.
         return cause
@@ -220,7 +220,7 @@ def _identity(pid: int) -> dict[str, int]:
 
 def _adopted(attempt_dir: str, request: dict[str, Any], reply: Reply) -> None:
     meta = _readable_meta(attempt_dir)
-    spawned = meta is not None and "child" in meta
+    spawned = _has_output(attempt_dir) if meta is None else "child" in meta
     meta = meta or {"limits": {}, "capture": {"stdout": "file", "stderr": "file"}}
     kernel.become_subreaper()
     cgroup = Cgroup(meta["cgroup"]) if "cgroup" in meta else None
@@ -243,6 +243,11 @@ def _readable_meta(attempt_dir: str) -> dict[str, Any] | None:
         # Without it nothing of the attempt can be found; it must still come to an end.
         documents.complain(attempt_dir)
         return None
+
+
+def _has_output(attempt_dir: str) -> bool:
+    paths = [documents.log_path(attempt_dir, letter) for letter in documents.STREAMS]
+    return any(os.path.exists(path) and os.path.getsize(path) for path in paths)
 
 
 def _continue(attempt: Supervision, reply: Reply, spawned: bool) -> None:

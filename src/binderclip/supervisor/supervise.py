@@ -147,9 +147,7 @@ class Supervision:
         heard = self.wakeups.wait(patience)
         self._pump()
         self.tree.reap()
-        if heard & {signal.SIGTERM, signal.SIGINT}:
-            name = "SIGTERM" if signal.SIGTERM in heard else "SIGINT"
-            self._obey({"by": "signal", "reason": name})
+        self._hear(heard)
         now = time.monotonic()
         if signal.SIGCONT in heard or now >= self._next_tick:
             self._tick()
@@ -159,6 +157,13 @@ class Supervision:
                 self.stop(broken)
         if now >= self._kill_at:
             self._kill()
+
+    def _hear(self, heard: set[int]) -> None:
+        if heard & {signal.SIGTERM, signal.SIGINT}:
+            name = "SIGTERM" if signal.SIGTERM in heard else "SIGINT"
+            # Whoever signals again does not want to wait.
+            again = self.reason == "cancelled"
+            self._obey({"by": "signal", "reason": name, "kill": again})
 
     def _kill(self) -> None:
         self._kill_at = float("inf")
@@ -234,7 +239,7 @@ class Supervision:
             if not self._more:
                 unfinished = [capture for capture in unfinished if not capture.finish()]
             if unfinished and not self._more:
-                self.wakeups.wait(_TICK_SEC)
+                self._hear(self.wakeups.wait(_TICK_SEC))
                 self._tick()
                 if self._hurry or self.limits.disk_wait_is_over(self.captures):
                     self._lose_the_rest()
@@ -278,7 +283,7 @@ class Supervision:
 
     def _exit_record(self) -> dict[str, Any]:
         code, number = _outcome(self.tree.status)
-        record = end_before_start(self.error)
+        record = documents.end_before_start(self.error)
         record.update(
             exitCode=code,
             signal=number,
@@ -294,26 +299,6 @@ class Supervision:
             killed=self._killed,
         )
         return record
-
-
-def end_before_start(error: dict[str, Any] | None) -> dict[str, Any]:
-    """The exit record of an attempt of which nothing ever ran."""
-    return {
-        "exitCode": None,
-        "signal": None,
-        "reason": "spawn_failed",
-        "startedAt": None,
-        "endedAt": documents.iso(time.time()),
-        "stdoutBytes": 0,
-        "stderrBytes": 0,
-        "masked": 0,
-        "leftovers": [],
-        "truncated": [],
-        "adopted": False,
-        "cancel": None,
-        "error": error,
-        "killed": False,
-    }
 
 
 def _outcome(status: int | None) -> tuple[int | None, str | None]:
