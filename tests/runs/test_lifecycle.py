@@ -283,6 +283,15 @@ def test_an_unknown_session_is_retried_once_afresh(runs: Runs) -> None:
     assert apply([], [*ran.stored(1), *ran.stored(2)]) == entries
 
 
+def test_a_retried_run_that_was_taken_over_clears_its_session_as_well(runs: Runs) -> None:
+    """S4, D5: whoever finishes it comes to the same result."""
+    ran = runs.run(Talk(), session=resumed("gone"))
+    (ran.directory / "outcome.json").unlink()
+    again = take_over(runs.home, ran.drive.run_id, lambda type: Talk())
+    assert again.result == ran.result
+    assert again.result is not None and again.result.clear_session is True
+
+
 def test_an_unknown_session_without_one_asked_for_is_a_failure_and_no_loop(runs: Runs) -> None:
     """S4."""
     adapter = Talk()

@@ -58,7 +58,7 @@ def resume(drive: Drive) -> RunOutcome:
                 drive.enter("running", f"attempt {number}, taken over")
                 transcriber, result = _attempt(drive, attempt, seq)
             seq = transcriber.seq
-        return _end(drive, result, transcriber)
+        return _end(drive, _retried(result) if len(numbers) > 1 else result, transcriber)
 
 
 def _to_its_end(drive: Drive) -> RunOutcome:
@@ -68,10 +68,15 @@ def _to_its_end(drive: Drive) -> RunOutcome:
             reason = "a fresh session, since the runtime does not know the stored one"
             drive.listener.notice(f"Once more with {reason}.")
             transcriber, result = _fresh_attempt(drive, 2, transcriber.seq, reason)
-            result = msgspec.structs.replace(result, clear_session=True)
+            result = _retried(result)
     except _NotStarted as problem:
         return finalize(drive, _could_not_start(problem.cause), None)
     return _end(drive, result, transcriber)
+
+
+def _retried(result: ExecutionResult) -> ExecutionResult:
+    """A second attempt means that the stored session is of no use any more (S4)."""
+    return msgspec.structs.replace(result, clear_session=True)
 
 
 class _NotStarted(Exception):
