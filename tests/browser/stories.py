@@ -107,7 +107,8 @@ def _changes(diff: str, use: str, path: str) -> Iterator[Line]:
     kinds = {"+": "add", "-": "remove", " ": "context", "@": "hunk"}
     lines = [("file_header", path)] if diff else []
     for line in diff.splitlines():
-        lines.append((kinds[line[0]], line if line[0] == "@" else line[1:]))
+        sign = line[:1] or " "
+        lines.append((kinds[sign], line if sign == "@" else line[1:]))
     for change, text in lines:
         yield {
             "kind": "diff",
@@ -141,7 +142,7 @@ DIFF = """\
      def __init__(self, items: dict[str, int]) -> None:
          self._items = items
 +        self._lock = threading.Lock()
- 
+
      def take(self, name: str) -> bool:
 -        # Somebody else may take it between these two lines.
 -        if self._items.get(name, 0) < 1:
@@ -153,7 +154,7 @@ DIFF = """\
 +                return False
 +            self._items[name] -= 1
 +            return True
- 
+
      def __len__(self) -> int:
          return sum(self._items.values())"""
 FINDINGS = """\

@@ -10,7 +10,17 @@ const TAGS =
   "a b blockquote br code del div em h1 h2 h3 h4 h5 h6 hr i input kbd li ol p pre s span strong sub sup table tbody td th thead tr ul".split(
     " ",
   );
-const ATTRIBUTES = ["href", "title", "class", "align", "start", "checked", "disabled", "type"];
+const ATTRIBUTES = [
+  "href",
+  "title",
+  "class",
+  "align",
+  "start",
+  "checked",
+  "disabled",
+  "type",
+  "tabindex",
+];
 const CLASSES = /^(?:tok-[a-z]+|image)$/;
 const KEPT_BLOCKS = 2000;
 
@@ -25,7 +35,8 @@ marked.use({
             : escaped(token.text),
         )
         .join("");
-      return `<pre><code>${inside}\n</code></pre>`;
+      // A long line scrolls sideways, by keys as well.
+      return `<pre tabindex="0"><code>${inside}\n</code></pre>`;
     },
     // Loading a picture would tell its host who reads.
     image({ href, text }: Tokens.Image): string {

@@ -1,0 +1,82 @@
+"""One server, one Chromium and the stories that several tests read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser import stories
+from tests.browser.stage import Stage
+
+CHROMIUM = "/usr/bin/chromium"
+LONG = 100_000
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(tmp_path_factory.mktemp("stage"))
+    stage.open()
+    yield stage
+    stage.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, stage: Stage) -> Iterator[Callable[..., Page]]:
+    """Open an address of the app; at the end nothing may have gone wrong in any page."""
+    pages: list[Page] = []
+    wrong: list[str] = []
+
+    def open_(path: str, width: int = 1280, height: int = 800, scheme: str = "light") -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
+        page.on(
+            "console",
+            lambda told: wrong.append(f"{path}: {told.text}") if _alarming(told.text) else None,
+        )
+        page.on("dialog", lambda dialog: wrong.append(f"{path}: dialog {dialog.message}"))
+        page.goto(stage.address + path)
+        pages.append(page)
+        return page
+
+    yield open_
+    for page in pages:
+        page.context.close()
+    assert wrong == []
+
+
+def _alarming(text: str) -> bool:
+    return "Content Security Policy" in text or "TypeError" in text
+
+
+@pytest.fixture(scope="session")
+def told(stage: Stage) -> str:
+    """A finished run with everything in it."""
+    return stage.tell(stories.whole_story(), "Fix the flaky test in orders/")
+
+
+@pytest.fixture(scope="session")
+def long(stage: Stage) -> str:
+    """A finished run of very many entries."""
+    return stage.tell(stories.long_story(LONG), "Go through all parts")
+
+
+@pytest.fixture
+def curtain(tmp_path: Path) -> Path:
+    """A file that lets a live story go on once it exists."""
+    return tmp_path / "curtain"
