@@ -91,6 +91,11 @@ def test_what_is_not_there_is_wrong_usage(cli: Cli, words: tuple[str, ...]) -> N
     assert "Traceback" not in cli(*words, code=2).stderr
 
 
+def test_the_schema_is_printed_as_json(cli: Cli) -> None:
+    defined = json.loads(cli("jobs", "schema").stdout)["$defs"]
+    assert {"Checkpoint", "Event", "Job"} <= defined.keys()
+
+
 def test_an_empty_list_tells_the_next_step(cli: Cli) -> None:
     assert "No jobs yet" in cli("jobs").stdout
     assert cli("jobs", "list", "--json").stdout.strip() == "[]"

@@ -17,6 +17,7 @@ from binderclip.cli.words import age, brief_count, counted, duration, money
 from binderclip.contract.ids import short
 from binderclip.contract.job import Job, JobNode, JobRun, JobStatus
 from binderclip.contract.wire import to_plain
+from binderclip.jobs.documents import schemas
 from binderclip.jobs.normalized import now_ms
 from binderclip.jobs.store import JobStore
 from binderclip.store.home import Home
@@ -106,6 +107,12 @@ def rebuild_command() -> None:
     history.finish_dead(home, list(home.run_ids()))
     done = job_store(home).rebuild(left_out)
     click.echo(f"{counted(done, 'run')} in {counted(len(JobStore(home).list()), 'job')}.")
+
+
+@command.command("schema")
+def schema_command() -> None:
+    """Print the JSON Schema of events, checkpoints and jobs."""
+    print_json(schemas())
 
 
 def _current() -> JobStore:
