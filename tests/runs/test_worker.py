@@ -103,9 +103,9 @@ def test_a_woken_agent_runs_and_its_rows_tell_how(any_home: Home, tmp_path: Path
         worker = shop.open()
         echo = {"command": "/bin/echo", "args": ["hello"], "cwd": str(tmp_path)}
         view = shop.do(shop.agent(adapter_config=echo))
+        states = [change.state for change in shop.store.history(view.id)]
         shop.close()
     assert (view.status, view.attempts, view.summary) == ("succeeded", 1, "hello")
-    states = [change.state for change in shop.store.history(view.id)]
     assert states == ["queued", "starting", "running", "finalizing", "succeeded"]
     assert view.started_at and view.ended_at and view.cost_usd is None
     assert (any_home.attempt_dir(view.id, 1) / "stdout.log").read_bytes() == b"hello\n"
