@@ -38,6 +38,8 @@ def contents(directory: Path) -> dict[str, tuple[str, bytes]]:
     """Everything on a disk that has bytes: kind and content by path."""
     found = {}
     for folder, folders, files in os.walk(directory):
+        if ".git" in folders:
+            folders.remove(".git")
         for name in [*files, *folders]:
             path = Path(folder) / name
             mode = path.lstat().st_mode

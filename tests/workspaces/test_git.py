@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
 
 from binderclip.workspaces import git as module
+from binderclip.workspaces.far import MODULES as SENT
 from binderclip.workspaces.git import Git, GitFailed, person, version
 from tests.workspaces.conftest import commit, plain_git
 
@@ -106,7 +108,16 @@ def test_the_git_of_this_machine_can_merge_without_a_directory() -> None:
     assert found >= module.OLDEST
 
 
-def test_modules_that_are_sent_to_other_machines_parse_as_python_3_9() -> None:
-    """W6: the remote side needs Python 3.9 and nothing else."""
-    tree = ast.parse(Path(module.__file__).read_text(), feature_version=(3, 9))
-    assert tree.body
+@pytest.mark.parametrize("name", SENT)
+def test_a_module_that_is_sent_to_other_machines_parses_as_python_3_9(name: str) -> None:
+    """W6: the remote side needs Python 3.9 and its standard library, nothing else."""
+    path = Path(module.__file__).with_name(f"{name}.py")
+    tree = ast.parse(path.read_text(), feature_version=(3, 9))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {getattr(node, "module", None) or node.names[0].name for node in found}
+    own = {f"binderclip.workspaces.{other}" for other in SENT} | {"binderclip.workspaces"}
+    outside = {name.partition(".")[0] for name in names if name not in own}
+    assert outside - {"binderclip"} <= sys.stdlib_module_names
+    assert {name for name in names if name.startswith("binderclip.sup")} | own >= {
+        name for name in names if name.startswith("binderclip")
+    }

@@ -36,6 +36,9 @@ _QUIET = (
     "merge.renames=false",
     "merge.directoryRenames=false",
     "submodule.recurse=false",
+    "transfer.fsckObjects=true",
+    "fetch.fsckObjects=true",
+    "fetch.prune=false",
     "advice.detachedHead=false",
     "init.defaultBranch=main",
 )

@@ -7,7 +7,7 @@ that was interrupted goes on from there, whatever step it was in.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -33,6 +33,7 @@ Step = Callable[[str], None]
 class Plan:
     """What a restore is about to make of a working directory, and of which state."""
 
+    theirs: str
     ours_tree: str
     ours_head: str | None
     ours_branch: str | None
@@ -60,11 +61,21 @@ class Restored:
 class Restore:
     """One restore into the directory of `git`; `name` is part of its refs, `journal` its plan."""
 
-    def __init__(self, git: Git, name: str, journal: Path, step: Step = lambda _step: None) -> None:
+    def __init__(
+        self,
+        git: Git,
+        name: str,
+        journal: Path,
+        step: Step = lambda _step: None,
+        done: Callable[[Plan], None] = lambda _plan: None,
+        paths: Sequence[str] = (),
+    ) -> None:
         self._git = git
         self._name = name
         self._journal = journal
         self._step = step
+        self._done = done
+        self._paths = paths
 
     @property
     def theirs_ref(self) -> str:
@@ -76,7 +87,7 @@ class Restore:
         if self._journal.exists():
             return self.resume()
         self._git("update-ref", self.theirs_ref, theirs.id)
-        ours = take(self._git)
+        ours = take(self._git, paths=self._paths)
         merged = merge(self._git, base, ours, theirs, choice)
         if merged.conflicts:
             raise self._conflict(merged.conflicts)
@@ -110,6 +121,8 @@ class Restore:
         if disturbed:
             self._journal.unlink()
             raise self._conflict(tuple(disturbed))
+        self._done(plan)
+        self._step("agreed")
         self._git("update-ref", "-d", self.theirs_ref)
         self._journal.unlink()
         paths = tuple(change.path for change in wanted)
@@ -188,6 +201,7 @@ def save(git: Git, snapshot: Snapshot, name: str) -> str:
 
 def _plan(base: Snapshot, ours: Snapshot, theirs: Snapshot, merged: Merged) -> Plan:
     return Plan(
+        theirs=theirs.id,
         ours_tree=ours.tree,
         ours_head=ours.head,
         ours_branch=ours.branch,
