@@ -130,6 +130,8 @@ class Engine:
             context.module(source + tail)
             while context.execute_pending_job():
                 continue
+            if context.eval("typeof globalThis.__ns") == "undefined":
+                raise ValueError("its top level was interrupted: it loops, throws or awaits")
         else:
             context.eval(
                 "globalThis.__ns = (function () { const module = { exports: {} };\n"

@@ -111,6 +111,11 @@ class Site:
             # The loop has ended, and everybody who looked has gone.
             self._loop = None
 
+    def notice(self, name: str, data: bytes) -> None:
+        """Tell everybody who looks at lists; may be called from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.board.post, name, None, data)
+
     def _tell(self, run_id: str) -> None:
         self.feeds.changed(run_id)
         try:

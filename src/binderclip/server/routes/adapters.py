@@ -19,7 +19,7 @@ from binderclip.sdk.config import read_config
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor
 from binderclip.server.requests import Body
-from binderclip.server.schema import answer, answers, plain
+from binderclip.server.schema import answer, answers
 from binderclip.server.site import Site, TheSite
 from binderclip.store.secrets import Secrets, replace_references
 
@@ -93,14 +93,6 @@ def check_environment(
         company_id=company_id, adapter_type=type, config=config, depth=asked.depth
     )
     return answer(adapter.test_environment(request, os.environ, site.now()))
-
-
-@router.get("/api/adapters/{type}/ui-parser.js", responses=plain("The parser.", "text/javascript"))
-@router.get("/api/{type}/ui-parser.js", include_in_schema=False)
-def ui_parser(_: TheActor, type: Type) -> Response:
-    """The parser that an adapter brings for the browser (U3)."""
-    _view(type)
-    raise AdapterNotFound(f"The adapter {type} brings no parser of its own.")
 
 
 def _view(type: str) -> AdapterView:

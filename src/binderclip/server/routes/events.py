@@ -17,7 +17,7 @@ router = APIRouter(tags=["runs"])
 @router.get(
     "/api/events",
     response_class=EventStream,
-    responses=plain("Events `run` and `reset`.", "text/event-stream"),
+    responses=plain("Events `run`, `adapter`, `adapter-progress`, `reset`.", "text/event-stream"),
 )
 def events(
     site: TheSite,

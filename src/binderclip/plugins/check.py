@@ -1,0 +1,189 @@
+"""`adapters check`: an adapter before it is published, with a score card in three tiers (U7).
+
+The adapter under check is the author's own, named by its path, so its code is loaded here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from binderclip.contract.errors import BinderclipError
+from binderclip.contract.wire import Wire
+from binderclip.plugins.adapter import PluginAdapter
+from binderclip.plugins.described import ParserReport
+from binderclip.plugins.install import make_version
+from binderclip.plugins.parsing import JsParser
+from binderclip.plugins.records import PluginStore
+from binderclip.plugins.sources import Source, read_spec
+from binderclip.plugins.uiparser import PROBE, TS, examine
+from binderclip.sdk.adapter import Adapter
+from binderclip.sdk.loading import load_adapter_from
+from binderclip.sdk.testing.conformance import requirements
+from binderclip.sdk.testing.fixtures import Case, cases_of
+
+Level = Literal["ok", "warn", "fail"]
+
+
+class Finding(Wire, frozen=True, kw_only=True):
+    level: Level
+    message: str
+
+
+class Tier(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """One step of the score card, and what is missing to reach it."""
+
+    name: str
+    missing: tuple[str, ...] = ()
+
+    @property
+    def reached(self) -> bool:
+        return not self.missing
+
+
+class CheckReport(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    path: str
+    type: str
+    findings: tuple[Finding, ...]
+    tiers: tuple[Tier, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(finding.level != "fail" for finding in self.findings)
+
+
+def check_path(path: Path, sample: Path | None = None) -> CheckReport:
+    """Everything that can be said about an adapter without an agent."""
+    if path.suffix in (".js", ".cjs", ".mjs"):
+        return _parser_alone(path, sample)
+    source = read_spec(str(path))
+    with tempfile.TemporaryDirectory(prefix="binderclip-check-") as scratch:
+        try:
+            steps: list[str] = []
+            store = PluginStore(Path(scratch))
+            directory, told = make_version(
+                store, source, scripts=False, told=lambda step, _: steps.append(step)
+            )
+        except BinderclipError as problem:
+            message = " ".join(filter(None, (problem.message, problem.hint)))
+            return _report(path, source.name, [Finding(level="fail", message=message)], ())
+        findings = [Finding(level="ok", message=f"{told.type} loads and answers in its host.")]
+        plugin = PluginAdapter(directory)
+        findings += _parser_findings(plugin.folder, told.parser, _lines(path, sample))
+        if source.is_npm:
+            return _report(path, told.type, findings, _npm_tiers(plugin))
+        return _python(path, source, findings)
+
+
+def _python(path: Path, source: Source, findings: list[Finding]) -> CheckReport:
+    if source.kind not in ("file", "python-folder"):
+        found = Finding(level="warn", message="Conformance is checked on the adapter's folder.")
+        return _report(path, source.name, [*findings, found], ())
+    adapter = load_adapter_from(str(path))
+    met = 0
+    for requirement in requirements(adapter):
+        try:
+            requirement()
+            met += 1
+        except Exception as problem:
+            findings.append(Finding(level="fail", message=f"{requirement}: {problem}"))
+    findings.append(Finding(level="ok", message=f"{met} requirements are met."))
+    return _report(path, adapter.type, findings, _tiers(adapter))
+
+
+def _tiers(adapter: Adapter) -> tuple[Tier, ...]:
+    """Runs; resumes and reports usage; has recordings of error, timeout, lost session."""
+    cases = cases_of(adapter)
+    replays = [case.replayed(adapter) for case in cases]
+    good = [r for r in replays if r.result.error_code is None]
+    runs = () if good else ("a recording of a run that ended well",)
+    resumes = []
+    if not any(r.result.session_params for r in good):
+        resumes.append("a session id in a recording")
+    if not any(r.result.usage for r in good):
+        resumes.append("usage in a recording")
+    return (
+        Tier(name="runs", missing=runs),
+        Tier(name="resumes and reports usage", missing=tuple(resumes)),
+        Tier(name="knows how it fails", missing=tuple(_unknown_failures(cases, replays))),
+    )
+
+
+def _unknown_failures(cases: Sequence[Case], replays: Sequence[Any]) -> list[str]:
+    codes = {replayed.result.error_code for replayed in replays}
+    missing = []
+    if not codes - {None, "timeout", "idle_timeout", "unknown_session"}:
+        missing.append("a recording of an error")
+    if not codes & {"timeout", "idle_timeout"}:
+        missing.append("a recording of a timeout")
+    if "unknown_session" not in codes:
+        missing.append("a recording of a lost session")
+    return missing
+
+
+def _npm_tiers(plugin: PluginAdapter) -> tuple[Tier, ...]:
+    told = plugin.description
+    test = () if "testEnvironment" in told.methods else ("testEnvironment()",)
+    parser = () if told.parser.state == "ready" else ("a ui-parser that loads",)
+    schema = () if told.config else ("getConfigSchema()",)
+    return (
+        Tier(name="runs", missing=test),
+        Tier(name="is configured by a form", missing=schema),
+        Tier(name="is shown richly", missing=parser),
+    )
+
+
+def _parser_alone(path: Path, sample: Path | None) -> CheckReport:
+    report = examine(path.parent, path.name, None)
+    return _report(path, path.stem, _parser_findings(path.parent, report, _lines(path, sample)), ())
+
+
+def _parser_findings(folder: Path, report: ParserReport, lines: list[str]) -> list[Finding]:
+    if report.state == "none":
+        return []
+    if report.state == "refused":
+        return [Finding(level="fail", message=f"ui-parser.js: {report.reason}.")]
+    found = [
+        Finding(level="ok", message=f"ui-parser.js loads ({report.form}, {report.size} bytes).")
+    ]
+    found += [Finding(level="warn", message=f"ui-parser.js: {text}.") for text in report.warnings]
+    source = (folder / (report.path or "")).read_text("utf-8")
+    return found + _on_lines(source, lines)
+
+
+def _on_lines(source: str, lines: list[str]) -> list[Finding]:
+    """What the parser makes of sample output."""
+    parser = JsParser(source)
+    parser.prepare([("stdout", line, TS) for line in lines])
+    thrown = entries = 0
+    for line in lines:
+        try:
+            entries += len(parser.parse_line(line, TS) or ())
+        except BinderclipError:
+            thrown += 1
+    parser.finish(TS)
+    told = f"{len(lines)} lines gave {entries} entries; {parser.silent} gave none"
+    found = [Finding(level="ok", message=f"ui-parser.js: {told}.")]
+    if thrown:
+        found.append(Finding(level="fail", message=f"ui-parser.js throws on {thrown} lines."))
+    if parser.dropped:
+        text = f"ui-parser.js gives {parser.dropped} things that are no entries."
+        found.append(Finding(level="fail", message=text))
+    return found
+
+
+def _lines(path: Path, sample: Path | None) -> list[str]:
+    """The sample, else the recordings beside the adapter, else lines that anything must survive."""
+    if sample is not None:
+        return sample.read_text("utf-8", "replace").splitlines()
+    recorded = sorted(path.glob("fixtures/*/stdout.txt")) if path.is_dir() else []
+    lines = [line for file in recorded for line in file.read_text("utf-8", "replace").splitlines()]
+    return [line for line in lines if line] or list(PROBE)
+
+
+def _report(
+    path: Path, type: str, findings: Sequence[Finding], tiers: Sequence[Tier]
+) -> CheckReport:
+    return CheckReport(path=str(path), type=type, findings=tuple(findings), tiers=tuple(tiers))

@@ -1,0 +1,130 @@
+"""Plugins over HTTP: verbs, progress, parsers with their ETag; the server is never restarted."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.plugins.conftest import write_npm, write_python
+
+from .conftest import Served
+
+PARSER = "export const parseStdoutLine = (l, ts) => [{ kind: 'thinking', ts, text: l }];"
+
+
+def adapter(served: Served, type: str) -> dict[str, Any] | None:
+    return next((each for each in served.get("/api/adapters") if each["type"] == type), None)
+
+
+def test_a_plugin_lives_its_whole_life_over_http(served: Served, tmp_path: Path) -> None:
+    """P2: install, list, run, disable, reload, remove; one server process all along."""
+    exports = {".": "./index.js", "./ui-parser": "./p.js"}
+    folder = write_npm(tmp_path / "speaker", exports=exports)
+    (folder / "p.js").write_text(PARSER)
+    served.client.headers.update(served.person)
+    record = served.post("/api/adapters/install", {"spec": str(folder)}, 201)
+    assert (record["type"], record["version"]) == ("speaker", "1.0.0")
+    view = adapter(served, "speaker")
+    assert view is not None
+    assert (view["source"], view["state"], view["parser"]) == ("external", "ready", "ui-parser")
+    assert view["capabilities"]["supportsLocalAgentJwt"] is True
+    schema = served.get("/api/adapters/speaker/config-schema")
+    assert schema["fields"][0]["key"] == "word"
+    body = {"name": "Sp", "adapterType": "speaker", "adapterConfig": {"cwd": str(tmp_path)}}
+    agent = served.post("/api/agents", body, 201)["id"]
+    run = served.ended(served.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"])
+    assert (run["status"], run["summary"]) == ("succeeded", "spoken")
+    entries = served.get(f"/api/runs/{run['id']}/transcript")
+    assert "thinking" in json.dumps(entries)
+    assert served.ask("PATCH", "/api/adapters/speaker", json={"disabled": True})["disabled"]
+    assert not served.ask("PATCH", "/api/adapters/speaker", json={"disabled": False})["disabled"]
+    served.ask("DELETE", "/api/adapters/speaker", 204)
+    assert adapter(served, "speaker") is None
+    served.post("/api/adapters/install", {"packageName": str(folder), "isLocalPath": True}, 201)
+    assert served.process.poll() is None
+
+
+def test_a_parser_is_served_with_an_etag_that_changes_with_it(
+    served: Served, tmp_path: Path
+) -> None:
+    """U3: by both addresses; a reload refreshes it."""
+    served.client.headers.update(served.person)
+    exports = {".": "./index.js", "./ui-parser": "./p.js"}
+    folder = write_npm(tmp_path / "shown", "shown_agent", exports=exports)
+    (folder / "p.js").write_text(PARSER)
+    served.post("/api/adapters/install", {"spec": str(folder)}, 201)
+    first = served.client.get("/api/adapters/shown_agent/ui-parser.js")
+    assert (first.status_code, first.text) == (200, PARSER)
+    assert first.headers["content-type"].startswith("text/javascript")
+    etag = {"if-none-match": first.headers["etag"]}
+    assert served.client.get("/api/shown_agent/ui-parser.js", headers=etag).status_code == 304
+    (folder / "p.js").write_text(PARSER + "\n")
+    served.post("/api/adapters/shown_agent/reload", {}, 200)
+    assert served.client.get("/api/shown_agent/ui-parser.js", headers=etag).status_code == 200
+    detail = served.get("/api/adapters/shown_agent/plugin")
+    assert detail["description"]["parser"]["state"] == "ready"
+    assert served.client.get("/api/adapters/process/ui-parser.js").status_code == 404
+
+
+def test_installing_needs_the_persons_token(served: Served, tmp_path: Path) -> None:
+    """R3: an install is a person's act."""
+    file = str(write_python(tmp_path / "echo.py"))
+    bare = httpx.post(f"{served.address}/api/adapters/install", json={"spec": file})
+    assert (bare.status_code, bare.json()["error"]["code"]) == (403, "person_needed")
+
+
+def test_a_bad_plugin_is_refused_with_the_reason(served: Served, tmp_path: Path) -> None:
+    """P5: refused, and the server goes on."""
+    served.client.headers.update(served.person)
+    file = tmp_path / "bad.py"
+    file.write_text("raise RuntimeError('not today')")
+    answer = served.client.post("/api/adapters/install", json={"spec": str(file)})
+    assert answer.status_code == 400
+    assert "not today" in answer.json()["error"]["message"]
+    assert served.client.post("/api/adapters/install", json={}).status_code == 422
+    assert served.get("/api/health")
+
+
+def test_progress_is_told_to_every_viewer(served: Served, tmp_path: Path) -> None:
+    served.client.headers.update(served.person)
+    file = str(write_python(tmp_path / "echo.py", "told_agent"))
+    begun = threading.Event()
+    steps: list[str] = []
+
+    def look() -> None:
+        with httpx.stream("GET", f"{served.address}/api/events", timeout=30) as stream:
+            name = ""
+            for line in stream.iter_lines():
+                begun.set()
+                name = line.removeprefix("event: ") if line.startswith("event: ") else name
+                if line.startswith("data: ") and name == "adapter-progress":
+                    steps.append(json.loads(line[6:])["progress"]["step"])
+                if line.startswith("data: ") and name == "adapter":
+                    return
+
+    viewer = threading.Thread(target=look)
+    viewer.start()
+    assert begun.wait(30)
+    served.post("/api/adapters/install", {"spec": file}, 201)
+    viewer.join(30)
+    assert steps[0] == "copy"
+    assert steps[-1] == "done"
+
+
+def test_an_override_is_paused_and_resumed(served: Served, tmp_path: Path) -> None:
+    """P2: by HTTP too."""
+    served.client.headers.update(served.person)
+    file = str(write_python(tmp_path / "echo.py", "codex_local"))
+    served.post("/api/adapters/install", {"spec": file, "override": True}, 201)
+    view = adapter(served, "codex_local")
+    assert view is not None
+    assert (view["source"], view["overriddenBuiltin"]) == ("external", True)
+    served.ask("PATCH", "/api/adapters/codex_local/override", json={"paused": True})
+    view = adapter(served, "codex_local")
+    assert view is not None
+    assert (view["source"], view["overridePaused"]) == ("builtin", True)
+    served.ask("DELETE", "/api/adapters/codex_local", 204)
