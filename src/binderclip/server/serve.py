@@ -62,8 +62,6 @@ def serve(
     # Agents of this machine call the server by loopback, whatever it listens on.
     name = f"[{host}]" if ":" in host else host
     site.address = f"http://{name if is_loopback(host) else '127.0.0.1'}:{port}"
-    # uvicorn raises a signal again once it has ended, and both mean that all is well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     site.worker.start()
     try:
         config = uvicorn.Config(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -12,7 +12,6 @@ from binderclip.contract.checkpoint import Checkpoint
 from binderclip.contract.ids import FULL_ID, short
 from binderclip.contract.job import Job, JobNode, JobRun
 from binderclip.contract.wire import Wire
-from binderclip.jobs.export import ENDINGS, MEDIA_TYPES, Format, export
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor
 from binderclip.server.requests import Limit
@@ -21,6 +20,7 @@ from binderclip.server.schema import answers, page_of, plain
 from binderclip.server.site import TheSite
 
 router = APIRouter(tags=["history"])
+Format = Literal["entries", "events", "markdown", "html"]
 JobPage = page_of("JobPage", Job)
 JobId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$")]
 _Offset = Annotated[int, Query(ge=0, le=10_000_000, description="`next` of the page before.")]
@@ -72,6 +72,9 @@ def export_run(
     redact: Annotated[bool, Query(description="Mask what looks like a secret.")] = False,
 ) -> Response:
     """A run as a file; refused where it holds something that looks like a secret."""
+    # Only now: what draws pages takes a fifth of the server's start.
+    from binderclip.jobs.export import ENDINGS, MEDIA_TYPES, export
+
     seen_run(site, actor, run_id)
     pieces: Iterator[bytes] = export(site.home, run_id, format, redact=redact)
     name = f"run-{short(run_id)}.{ENDINGS[format]}"
