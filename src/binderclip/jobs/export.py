@@ -6,7 +6,7 @@ Everything is scanned for secrets before the first byte is given: an export is w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -45,7 +45,6 @@ ENDINGS: dict[Format, str] = {
 }
 _NAMED = 5
 _CHUNK = 64 * 1024
-_Masked = Callable[[Any, str], Any]
 
 
 def export(
