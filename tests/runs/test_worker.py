@@ -16,17 +16,28 @@ import pytest
 
 from binderclip.contract.agent import Agent, Budget
 from binderclip.contract.errors import Conflict
-from binderclip.contract.run import TERMINAL_STATES, RunView
+from binderclip.contract.run import TERMINAL_STATES, ExecutionResult, RunView, StateChange
 from binderclip.contract.session import SessionManagement
 from binderclip.contract.task import Comment
 from binderclip.plugins.registry import load_adapter
+from binderclip.runs.orders import order_of_row
 from binderclip.runs.roster import Roster
 from binderclip.runs.worker import Lent, Worker
+from binderclip.runs.workerlock import WorkerLock
 from binderclip.sdk.adapter import Adapter
 from binderclip.store.database import Database
 from binderclip.store.home import Home
-from binderclip.store.runfile import read_order, read_outcome
+from binderclip.store.rebuild import catch_up
+from binderclip.store.runfile import (
+    RunOutcome,
+    read_order,
+    read_outcome,
+    write_order,
+    write_outcome,
+)
+from binderclip.store.runs import find
 from binderclip.store.secrets import Secrets
+from tests.postgres import Server
 from tests.runs.company import Scene
 from tests.runs.speaker_adapter import Speaker
 
@@ -124,6 +135,49 @@ def test_a_second_worker_of_a_home_is_refused(shop: Shop) -> None:
     assert caught.value.code == "home_busy"
     shop.close()
     shop.open()
+
+
+def test_a_database_has_one_worker_whatever_the_home(postgres: Server, tmp_path: Path) -> None:
+    url = postgres.database()
+    with (
+        Database.open(Home(tmp_path / "one", url)) as one,
+        Database.open(Home(tmp_path / "two", url)) as two,
+    ):
+        first = WorkerLock(one)
+        with pytest.raises(Conflict, match="another home"):
+            WorkerLock(two)
+        first.release()
+        WorkerLock(two).release()
+
+
+def test_whoever_lists_runs_leaves_their_consequences_to_the_worker(shop: Shop) -> None:
+    """D5: what follows from a run's end happens once, with its rows."""
+    agent = shop.speaker()
+    run_id = shop.wake(agent).run_id
+    shop.admit()
+    asked = order_of_row(row_of(shop, run_id))
+    ended = StateChange(state="failed", at=shop.desk.now(), reason="busy", actor="driver")
+    result = ExecutionResult(
+        exit_code=1,
+        signal=None,
+        timed_out=False,
+        error_code="upstream",
+        error_family="transient_upstream",
+        error_message="overloaded",
+    )
+    outcome = RunOutcome(state="failed", ended_at=ended.at, result=result, history=(ended,))
+    write_order(shop.db.home, asked)
+    write_outcome(shop.db.home, run_id, outcome)
+    assert catch_up(shop.db.home, shop.store) == 1
+    assert shop.status(run_id) == "starting"
+    shop.open()
+    assert shop.ended(run_id).status == "failed"
+    assert [shop.store.get(again).retry_of for again in shop.queued(agent)] == [run_id]
+
+
+def row_of(shop: Shop, run_id: str) -> Any:
+    with shop.db.reading() as connection:
+        return find(connection, run_id)
 
 
 def test_what_waits_is_started_one_after_the_other(shop: Shop) -> None:

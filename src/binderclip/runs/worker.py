@@ -6,7 +6,6 @@ There is one per home, by `worker.lock`. When it ends, agents work on: the next 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from binderclip.contract.errors import BinderclipError, Conflict, RunBusy
+from binderclip.contract.errors import BinderclipError, RunBusy
 from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
 from binderclip.contract.wire import iso_time
 from binderclip.runs import lifecycle
@@ -31,15 +30,14 @@ from binderclip.runs.recover import take_over
 from binderclip.runs.settle import settle
 from binderclip.runs.survey import Found, Survey, never_ran
 from binderclip.runs.timers import beat
+from binderclip.runs.workerlock import WorkerLock
 from binderclip.store import runs
 from binderclip.store.agents import Agents
 from binderclip.store.database import Database
 from binderclip.store.runfile import RunOutcome, read_outcome, write_order, write_outcome
-from binderclip.supervisor import locks
 from binderclip.supervisor.nursery import start_nursery, stop_nursery
 
 _log = logging.getLogger(__name__)
-LOCK = "worker.lock"
 SOCKET = "nursery.sock"
 SURVEY_SEC = 2.0
 """How often runs are looked for that somebody else began or left."""
@@ -81,14 +79,14 @@ class Worker:
         self._draining = threading.Event()
         self._leaving = threading.Event()
         self._loop = threading.Thread(target=self._work, name="worker", daemon=True)
-        self._lock: int | None = None
+        self._lock: WorkerLock | None = None
         self._nursery: str | None = None
         self._next_survey = 0.0
         self._troubled: dict[str, float] = {}
 
     def start(self) -> None:
         """Begin to work; Conflict if another worker has this home."""
-        self._lock = take_worker_lock(self.db)
+        self._lock = WorkerLock(self.db)
         self._nursery = _fresh_nursery(str(self.db.home.path / SOCKET))
         self._loop.start()
 
@@ -147,7 +145,8 @@ class Worker:
         return max(0.0, min([SURVEY_SEC, *moments]))
 
     def _recover(self, now: float) -> None:
-        for found in self._survey.look(self.working()):
+        found_now = self._survey.look(self.working())
+        for found in found_now[: max(0, self._max_runs - len(self.working()))]:
             if self._troubled.get(found.run_id, 0.0) <= now:
                 self._dispatch.carry(found.run_id, self._job_for(found))
 
@@ -242,7 +241,7 @@ class Worker:
                 _log.info("the nursery was gone already: %s", problem)
             self._nursery = None
         if self._lock is not None:
-            locks.release(self._lock)
+            self._lock.release()
             self._lock = None
 
 
@@ -292,26 +291,3 @@ def _fresh_nursery(socket: str) -> str | None:
         _log.warning("no nursery, agents start a little slower: %s", problem)
         return None
     return socket
-
-
-def take_worker_lock(db: Database) -> int:
-    """The lock that makes this process the worker of the home; Conflict if it is taken."""
-    path = db.home.path / LOCK
-    held = locks.take(str(path))
-    if held is None:
-        raise Conflict(
-            f"Another binderclip server works on {db.home.path}{_holder(path)}.",
-            code="home_busy",
-            hint="Use that one, end it, or set BINDERCLIP_HOME to another directory.",
-        )
-    os.ftruncate(held, 0)
-    os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
-    return held
-
-
-def _holder(path: Path) -> str:
-    try:
-        pid = path.read_text().strip()
-    except OSError:
-        return ""
-    return f" (process {pid})" if pid.isdigit() else ""

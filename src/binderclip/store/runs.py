@@ -19,7 +19,7 @@ from binderclip.store import sessions
 from binderclip.store.database import Database
 from binderclip.store.rows import exit_row, order_row, outcome_row, usage_rows, view_of
 from binderclip.store.runfile import RunOutcome
-from binderclip.store.tables import AnyText, attempts, runs, state_changes, usage
+from binderclip.store.tables import AnyText, agents, attempts, runs, state_changes, usage
 from binderclip.supervisor.records import ExitRecord
 
 _Views: TypeAlias = builtins.list[RunView]
@@ -74,9 +74,14 @@ class RunStore:
             set_attempt(connection, run_id, attempt, exit_row(record))
 
     def finish(self, run_id: str, outcome: RunOutcome) -> None:
-        """Write all that a run's end brings; a run that was finished before stays as it is."""
+        """Write all that a run's end brings; a run that was finished before stays as it is.
+
+        A run of the control plane is left to its worker, for more follows from its end than rows.
+        """
         with self.db.writing() as connection:
-            finish(connection, run_id, outcome)
+            run = _known(connection, run_id)
+            if not (run["scheduled"] and _has_agent(connection, run["agent_id"])):
+                finish(connection, run_id, outcome)
 
     def get(self, run_id: str) -> RunView:
         with self.db.reading() as connection:
@@ -216,6 +221,11 @@ def find(connection: Connection, run_id: str, *, lock: bool = False) -> RowMappi
     """The row of a run, held for this transaction where the database can."""
     query = select(runs).where(runs.c.id == run_id)
     return connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+
+
+def _has_agent(connection: Connection, agent_id: str) -> bool:
+    query = select(agents.c.id).where(agents.c.id == agent_id)
+    return connection.scalar(query) is not None
 
 
 def _known(connection: Connection, run_id: str, *, lock: bool = False) -> RowMapping:
