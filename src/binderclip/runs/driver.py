@@ -67,6 +67,8 @@ class Drive:
     skills: tuple[Path, ...] = ()
     secrets: tuple[str, ...] = ()
     """Values that must show up nowhere, besides those that the adapter knows to be secret."""
+    lock: int | None = None
+    """The driver lock, where whoever made this took it already."""
     clock: Clock = time.time
     history: list[StateChange] = field(default_factory=list)
 
@@ -95,10 +97,10 @@ def is_driven(home: Home, run_id: str) -> bool:
 
 
 @contextmanager
-def driving(home: Home, run_id: str) -> Iterator[None]:
-    """Hold the driver lock, or raise `RunBusy`."""
-    path = driver_lock(home, run_id)
-    held = locks.take(str(path))
+def driving(home: Home, run_id: str, held: int | None = None) -> Iterator[None]:
+    """Hold the driver lock, or raise `RunBusy`; one that is held already ends with the block."""
+    if held is None:
+        held = locks.take(str(driver_lock(home, run_id)))
     if held is None:
         raise RunBusy(
             f"Run {short(run_id)} is driven by another process.",

@@ -21,7 +21,7 @@ from binderclip.store.runfile import RunOutcome, read_outcome, write_order
 def run(drive: Drive) -> RunOutcome:
     """Start a run and stay with it until it is over."""
     drive.home.make_run_dir(drive.run_id)
-    with driving(drive.home, drive.run_id):
+    with driving(drive.home, drive.run_id, drive.lock):
         write_order(drive.home, drive.order)
         _begin(drive)
         if problems := blocking_checks(drive):
