@@ -83,9 +83,9 @@ class Served:
             self.process.kill()
 
 
-def started(home: Path, *options: str) -> Served:
+def started(home: Path, *options: str, env: dict[str, str] | None = None) -> Served:
     """Start a server and wait until it listens."""
-    env = {**os.environ, "BINDERCLIP_HOME": str(home)}
+    env = {**(os.environ if env is None else env), "BINDERCLIP_HOME": str(home)}
     process = subprocess.Popen(
         [sys.executable, "-c", UP, "up", "--port", "0", *options],
         env=env,
@@ -104,8 +104,8 @@ def started(home: Path, *options: str) -> Served:
 
 
 @contextmanager
-def serving(home: Path, *options: str) -> Iterator[Served]:
-    served = started(home, *options)
+def serving(home: Path, *options: str, env: dict[str, str] | None = None) -> Iterator[Served]:
+    served = started(home, *options, env=env)
     try:
         yield served
     finally:
