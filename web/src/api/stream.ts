@@ -20,9 +20,11 @@ export class EventFeed {
     private readonly address: (after: string | null) => string,
     private readonly handlers: StreamHandlers,
     private last: string | null = null,
+    /** The stream that other tabs share goes on while its own is hidden. */
+    options: { rests: boolean } = { rests: true },
   ) {
-    document.addEventListener("visibilitychange", this.seen);
-    if (!document.hidden) this.open();
+    if (options.rests) document.addEventListener("visibilitychange", this.seen);
+    if (!options.rests || !document.hidden) this.open();
   }
 
   /** Stop for good. */
