@@ -1,4 +1,4 @@
-"""`binderclip adapters`: which agent runtimes can be run, and how each is configured."""
+"""`binderclip adapters`: which agent runtimes can be run, how each is configured, and plugins."""
 
 from __future__ import annotations
 
@@ -18,11 +18,32 @@ from binderclip.sdk.adapter import Adapter
 _HEAD = ("TYPE", "LABEL", "VERSION", "SOURCE", "STATE", "MODELS")
 
 
-@click.group("adapters", invoke_without_command=True)
+class Verbs(click.Group):
+    """The verbs on plugins are imported when one is called, so that listing is fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *PLUGIN_VERBS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in PLUGIN_VERBS:
+            from binderclip.cli.plugins import VERBS
+
+            return VERBS[cmd_name]
+        return super().get_command(ctx, cmd_name)
+
+
+PLUGIN_VERBS = (
+    *("install", "reload", "reinstall", "upgrade", "rollback", "remove"),
+    *("disable", "enable", "override", "pause", "import"),
+    *("new", "check", "dev"),
+)
+
+
+@click.group("adapters", cls=Verbs, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
-    """List the agent runtimes that can be run, or show one."""
+    """List the agent runtimes that can be run, show one, install others."""
     if ctx.invoked_subcommand is None:
         _list(as_json)
 
@@ -72,12 +93,38 @@ def show_command(type: str, as_json: bool) -> None:
     terminal.write(look.paint("Configuration (--config key=value)", "bold") + "\n\n")
     terminal.write("".join(_field(field, look) for field in adapter.config_schema().fields))
     terminal.write(f"\n{look.paint('Capabilities', 'bold')}\n\n" + _capabilities(adapter, look))
+    if told := _plugin_facts(adapter):
+        terminal.write(f"\n{look.paint('Plugin', 'bold')}\n\n")
+        rows = [f"  {look.paint(name, 'dim')}  {safe(text)}\n" for name, text in told.items()]
+        terminal.write("".join(rows))
+
+
+def _plugin_facts(adapter: Adapter) -> dict[str, str]:
+    """Where a plugin came from and what became of its parser; nothing for a built-in adapter."""
+    told = getattr(adapter, "description", None)
+    if told is None:
+        return {}
+    parser = told.parser
+    own = "its own, in Python" if told.own_parser else None
+    refused = f"generic, since {parser.reason}" if parser.state == "refused" else "generic"
+    ready = f"ui-parser.js ({parser.form}, {parser.size} bytes)"
+    facts = {
+        "package": f"{told.package_name} {told.version}",
+        "directory": adapter.origin,
+        "integrity": told.integrity,
+        "parser": own or (ready if parser.state == "ready" else refused),
+    }
+    notes = [*parser.warnings, *told.notes]
+    return {**facts, "notes": "; ".join(notes)} if notes else facts
 
 
 def _facts(adapter: Adapter) -> dict[str, Any]:
     manifest: dict[str, Any] = msgspec.to_builtins(adapter.manifest)
+    told = getattr(adapter, "description", None)
+    plugin = {"plugin": msgspec.to_builtins(told)} if told is not None else {}
     return {
         **manifest,
+        **plugin,
         "type": adapter.type,
         "capabilities": msgspec.to_builtins(adapter.capabilities),
         "agentConfigurationDoc": adapter.agent_configuration_doc(),
