@@ -24,7 +24,7 @@ def test_success_is_one_line_of_facts_and_two_pointers() -> None:
     )
     ending = Ending("succeeded", told, 12.3, log="/data/stdout.log", run="99887766")
     assert closing(ending, Look()) == (
-        "\n✓ succeeded in 12 s · claude-sonnet-4-5 · in 1,234 (cached 10,000) out 567 · $0.0123"
+        "✓ succeeded in 12 s · claude-sonnet-4-5 · in 1,234 (cached 10,000) out 567 · $0.0123"
         " · session 1a2b3c4d\n"
         "  log    /data/stdout.log\n"
         "  more   binderclip runs transcript 99887766 --full\n"

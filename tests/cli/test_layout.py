@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binderclip.cli.layout import Flow, Look, cells, clipped, padded, table, wrapped
+from binderclip.cli.layout import Flow, Look, cells, clipped, fitting, padded, table, wrapped
 
 WORDS = st.text(alphabet="ab 日é\n\t-", max_size=200)
 
@@ -74,6 +74,23 @@ def test_a_flow_knows_its_column() -> None:
 def test_a_table_cuts_only_its_last_column() -> None:
     rows = table([("ID", "TEXT"), ("1234", "a very long text that does not fit")], 30)
     assert rows == [["ID  ", "TEXT"], ["1234", "a very long text that d…"]]
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"), [(None, [0, 1, 2, 3, 4]), (60, [0, 1, 2, 3, 4]), (50, [0, 1, 2, 4])]
+)
+def test_columns_give_way_on_a_narrow_terminal(width: int | None, kept: list[int]) -> None:
+    """T6: narrow terminals behave as people expect."""
+    row = ("12345678", "succeeded", "process", "just now", "a long text of some words")
+    assert fitting([row], width) == kept
+
+
+def test_the_first_two_columns_and_the_last_never_give_way() -> None:
+    row = ("12345678", "succeeded", "process", "just now", "a long text of some words")
+    shown = tuple(row[at] for at in fitting([row], 40))
+    assert shown == (row[0], row[1], row[4])
+    (cells_of_row,) = table([shown], 40)
+    assert cells("  ".join(cells_of_row)) == 40
 
 
 def test_paint_without_colour_changes_nothing() -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binderclip.cli.layout import Look, cells
@@ -320,6 +320,7 @@ ENTRIES = st.one_of(
 
 
 @given(st.lists(ENTRIES, max_size=12), st.integers(40, 100))
+@example([ToolCall(ts=TS, name="0" * 39, input="", tool_use_id="a")], 40)
 def test_whatever_comes_fits_the_terminal(entries: list[Entry], width: int) -> None:
     """T6: narrow terminals are no reason to spill."""
     out = drawn(*(EntryRecord(entry=one) for one in entries), look=Look(width=width))

@@ -96,7 +96,7 @@ def test_wrong_usage_is_told_in_plain_words(cli: Cli, words: list[str], told: st
 def test_a_missing_command_blocks_the_run_and_says_why(cli: Cli) -> None:
     """E3: a blocked run says why and never had an attempt."""
     out = cli("run", "-a", "process", "--", "no-such-program", code=1).stdout
-    assert "✗ failed: preflight_failed" in out
+    assert "\n\n✗ failed: preflight_failed" in out and "\n\n\n" not in out
     assert "'no-such-program' was not found" in out
     assert cli.home.attempts(cli.newest()) == []
 

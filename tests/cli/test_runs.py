@@ -34,7 +34,7 @@ def test_there_may_be_no_runs_yet(cli: Cli) -> None:
 def test_the_list_tells_the_essentials(cli: Cli) -> None:
     cli("run", "-a", "process", "-c", "command=cat", "fix the bug")
     head, row = cli("runs").stdout.splitlines()
-    assert head.split() == ["RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "PROMPT"]
+    assert head.split() == ["RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "ABOUT"]
     assert row.startswith(f"{short(cli.newest())}  succeeded  process")
     assert row.endswith("fix the bug")
 

@@ -76,8 +76,9 @@ def header(call: ToolCall, look: Look, indent: str) -> str:
     name = safe_line(call.name) or "tool"
     told = label(call)
     if look.width is not None:
-        room = max(NARROWEST, look.width - cells(indent)) - cells(name) - 4
-        told = clipped(told, max(0, room))
+        room = max(NARROWEST, look.width - cells(indent)) - 2
+        name = clipped(name, room)
+        told = clipped(told, max(0, room - cells(name) - 2))
     tail = f"  {told}" if told else ""
     return f"{indent}{look.paint('●', 'yellow')} {look.paint(name, 'yellow', 'bold')}{tail}\n"
 

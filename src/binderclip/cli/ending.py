@@ -59,7 +59,7 @@ def exit_code(state: RunState) -> int:
 
 def closing(ending: Ending, look: Look) -> str:
     """The last lines of a run."""
-    out = "\n" + _verdict(ending, look)
+    out = _verdict(ending, look)
     result = ending.result
     if result is not None and result.error_message and ending.state != "succeeded":
         colour: Colour = "yellow" if ending.state == "cancelled" else "red"

@@ -158,15 +158,37 @@ def _laid(line: str, width: int, indent: str) -> str:
     return flow.feed(line) + flow.flush()
 
 
-def table(rows: list[tuple[str, ...]], width: int | None, gap: int = 2) -> list[list[str]]:
+GAP = 2
+_LEAST_LAST = 10
+
+
+def fitting(rows: list[tuple[str, ...]], width: int | None) -> list[int]:
+    """The columns that fit beside the last one; the two at the left stay, however narrow it is."""
+    columns = list(range(len(rows[0])))
+    sizes = _sizes(rows)
+    while width is not None and len(columns) > 3:
+        taken = sum(sizes[at] + GAP for at in columns[:-1])
+        if taken + min(NARROWEST, sizes[-1]) <= width:
+            break
+        del columns[-2]
+    return columns
+
+
+def table(rows: list[tuple[str, ...]], width: int | None) -> list[list[str]]:
     """Cells padded into columns; the last column takes what is left and is cut there."""
     if not rows:
         return []
-    sizes = [max(cells(row[at]) for row in rows) for at in range(len(rows[0]))]
-    left = None if width is None else max(NARROWEST, width - sum(sizes[:-1]) - gap * len(sizes[1:]))
+    sizes = _sizes(rows)
+    left = (
+        None if width is None else max(_LEAST_LAST, width - sum(sizes[:-1]) - GAP * len(sizes[1:]))
+    )
     laid = []
     for row in rows:
         last = row[-1] if left is None else clipped(row[-1], left)
         laid.append([padded(cell, size) for cell, size in zip(row, sizes, strict=False)][:-1])
         laid[-1].append(last)
     return laid
+
+
+def _sizes(rows: list[tuple[str, ...]]) -> list[int]:
+    return [max(map(cells, column)) for column in zip(*rows, strict=True)]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from binderclip.cli.layout import Colour, Look, table
+from binderclip.cli.layout import GAP, Colour, Look, fitting, table
 from binderclip.cli.safe import safe_json
 from binderclip.cli.terminal import Terminal
 
@@ -18,14 +18,16 @@ Painter = Callable[[int, int], tuple[Colour, ...]]
 def print_table(
     head: tuple[str, ...], rows: Sequence[tuple[str, ...]], painter: Painter | None = None
 ) -> None:
-    """Columns with a dim head; the last one is cut at the edge of the terminal."""
+    """Columns with a dim head; on a narrow terminal some give way, and the last one is cut."""
     terminal = Terminal()
     look = Look(colour=terminal.colour, width=terminal.width)
-    laid = table([head, *rows], look.width)
-    lines = ["  ".join(look.paint(cell, "dim") for cell in laid[0]).rstrip()]
+    shown = fitting([head, *rows], look.width)
+    laid = table([tuple(row[at] for at in shown) for row in (head, *rows)], look.width)
+    between = " " * GAP
+    lines = [between.join(look.paint(cell, "dim") for cell in laid[0]).rstrip()]
     for at, cells in enumerate(laid[1:]):
-        colours = [painter(at, column) if painter else ("plain",) for column in range(len(cells))]
-        line = "  ".join(
+        colours = [painter(at, column) if painter else ("plain",) for column in shown]
+        line = between.join(
             look.paint(cell, *chosen) for cell, chosen in zip(cells, colours, strict=True)
         )
         lines.append(line.rstrip())

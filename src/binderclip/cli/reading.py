@@ -33,6 +33,7 @@ from binderclip.supervisor.launch import read_exit
 
 _SAFETY_SECONDS = 1.0
 _RECORDS_AT_ONCE = 2000
+_NARROW = 60
 
 
 def print_run(home: Home, run_id: str, *, as_json: bool) -> None:
@@ -96,13 +97,16 @@ def _told(title: str, text: str | None, look: Look, colour: Colour = "plain") ->
 def _history(changes: tuple[StateChange, ...], look: Look) -> str:
     if not changes:
         return ""
-    lines = [
-        f"  {look.paint(change.at, 'dim')}  "
-        f"{look.paint(f'{STATES[change.state][0]:<10}', STATES[change.state][1])}  "
-        f"{safe_line(change.reason)}\n"
-        for change in changes
-    ]
-    return f"\n{look.paint('history', 'dim')}\n" + "".join(lines)
+    return f"\n{look.paint('history', 'dim')}\n" + "".join(_change(one, look) for one in changes)
+
+
+def _change(change: StateChange, look: Look) -> str:
+    name, colour = STATES[change.state]
+    head = f"  {look.paint(change.at, 'dim')}  {look.paint(f'{name:<10}', colour)}"
+    # A narrow terminal has the reason on a line of its own.
+    if look.width is not None and look.width < _NARROW:
+        return f"{head}\n    {wrapped(safe_line(change.reason), look.width, '    ')}\n"
+    return f"{head}  {wrapped(safe_line(change.reason), look.width, ' ' * 40)}\n"
 
 
 def print_log(

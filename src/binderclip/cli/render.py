@@ -78,7 +78,8 @@ class Renderer:
         """Tool calls without a result: what runs, and since when."""
         self.model = ""
         self._block: Block = ""
-        self._started = False
+        self.started = False
+        """Whether anything was drawn yet."""
         self._growing: _Growing | None = None
         self._kinds: dict[str, tuple[Block, int]] = {}
         self._calls: dict[str, ToolCall] = {}
@@ -173,9 +174,9 @@ class Renderer:
         """End the block before, with a blank line where either of the two is a card."""
         closing = self._close()
         spaced = not tight and (block != self._block or block in ("card", "thought"))
-        between = self._started and spaced and bool({block, self._block} & _SPACIOUS)
+        between = self.started and spaced and bool({block, self._block} & _SPACIOUS)
         self._block = block
-        self._started = True
+        self.started = True
         return closing + ("\n" if between else "")
 
     def _close(self) -> str:

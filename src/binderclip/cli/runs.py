@@ -32,7 +32,7 @@ from binderclip.contract.wire import iso_time
 from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
 
-_HEAD = ("RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "PROMPT")
+_HEAD = ("RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "ABOUT")
 _STATE_COLUMN = 1
 
 

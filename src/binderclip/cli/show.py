@@ -113,7 +113,10 @@ class TextShow(Show):
             ending.state, ending.result, ending.seconds, ending.log, unknown, ending.run
         )
         self.look.width = self.terminal.width
-        self.terminal.write(self.renderer.finish() + closing(ending, self.look))
+        drawn = self.renderer.finish()
+        # One blank line before the end, also where nothing came before it.
+        space = "\n" if self.renderer.started else ""
+        self.terminal.write(drawn + space + closing(ending, self.look))
 
     def _waiting_for(self) -> str:
         """What the status line says: the tool that runs, or who is silent, and for how long."""
