@@ -66,7 +66,7 @@ class PluginStore:
         """All records; a damaged file raises, and stays as it is for a person to look at."""
         try:
             data = self.file.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         try:
             return msgspec.json.decode(data, type=list[PluginRecord])
@@ -104,7 +104,7 @@ class PluginStore:
     def settings(self) -> Settings:
         try:
             return msgspec.json.decode((self.home / SETTINGS).read_bytes(), type=Settings)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
             return Settings()
 
     def disable_type(self, type: str, disabled: bool) -> None:
