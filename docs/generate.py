@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from fastapi import APIRouter
+from fastapi.routing import APIRoute
 
 import binderclip.cli
 from binderclip.contract import errors
@@ -18,6 +20,7 @@ from binderclip.contract.config import ConfigField
 from binderclip.contract.manifest import Manifest, read_manifest
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.loading import load_adapter_from
+from binderclip.server.app import ROUTERS
 from binderclip.store.prices import shipped_prices
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -232,11 +235,30 @@ def commands_page(command: click.Command) -> str:
     return "# Commands\n\n" + "\n".join(command_sections(command, ("binderclip",)))
 
 
+def route_rows(router: APIRouter) -> Iterator[tuple[str, str, str]]:
+    for route in router.routes:
+        if isinstance(route, APIRoute) and route.include_in_schema:
+            for method in sorted(route.methods):
+                yield code(method), code(route.path), summary(route.description)
+
+
+def api_page() -> str:
+    intro = "# Routes\n\nEvery route; [the HTTP API](http.md) says what they have in common.\n"
+    parts = [
+        f"\n## {module.__name__.rpartition('.')[2].capitalize()}\n\n"
+        f"{summary(module.__doc__)}\n\n"
+        + table(("Method", "Path", "What it does"), route_rows(module.router))
+        for module in ROUTERS
+    ]
+    return intro + "".join(parts)
+
+
 def pages() -> dict[str, Callable[[], str]]:
     found: dict[str, Callable[[], str]] = {
         "errors.md": errors_page,
         "adapters.md": adapters_page,
         "usage.md": usage_page,
+        "api.md": api_page,
     }
     for manifest in manifests():
         found[f"adapters/{manifest.id}.md"] = partial(adapter_page, manifest.id)

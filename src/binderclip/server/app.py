@@ -38,7 +38,7 @@ from binderclip.store.home import Home
 
 _A_YEAR = 365 * 24 * 3600
 STATIC = Path(__file__).with_name("static")
-_ROUTERS = (
+ROUTERS = (
     health,
     events,
     runs,
@@ -79,7 +79,7 @@ def create_app(home: Home, hosts: frozenset[str] = LOOPBACK_NAMES) -> FastAPI:
     app.state.site = site
     errors.install(app)
     schema.install(app)
-    for module in _ROUTERS:
+    for module in ROUTERS:
         app.include_router(module.router)
     _serve_web_app(app)
     app.add_middleware(Guard, hosts=hosts)

@@ -1,0 +1,139 @@
+"""The server: its start and its idling, and how fast a printed line reaches those who watch.
+
+A line carries the time it was printed at; latency is until a viewer has read the event.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from _measure import BINDERCLIP, finish, report, scratch
+
+WATCHED_SECONDS = 10
+LINES = 200
+STREAMING_RUNS = 20
+"""A hundred runs at once need more than a small machine has; the figure is told per run."""
+PRINTER = (
+    "import sys,time\n"
+    "for _ in range(int(sys.argv[1])):\n"
+    "    print(time.time(), flush=True)\n"
+    "    time.sleep(float(sys.argv[2]))\n"
+)
+
+
+class Up:
+    """A server that runs."""
+
+    def __init__(self, home: Path) -> None:
+        begin = time.perf_counter()
+        self.process = subprocess.Popen(
+            [BINDERCLIP, "up", "--port", "0"], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+        self.address = json.loads((home / "server.json").read_text())["address"]
+        httpx.get(f"{self.address}/api/health").raise_for_status()
+        self.started = time.perf_counter() - begin
+        self.client = httpx.Client(base_url=self.address, timeout=60)
+
+    def memory(self) -> float:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+    def cpu(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def run(self, lines: int, pause: float) -> str:
+        args = ["-c", PRINTER, str(lines), str(pause)]
+        config = {"command": sys.executable, "args": args, "cwd": "/tmp"}
+        body = {"name": str(time.time_ns()), "adapterType": "process", "adapterConfig": config}
+        agent = self.client.post("/api/agents", json=body).json()["id"]
+        run: str = self.client.post(f"/api/agents/{agent}/wakeup", json={}).json()["runId"]
+        return run
+
+    def watch(self, run_id: str, late: list[float] | None = None) -> None:
+        with httpx.stream("GET", f"{self.address}/api/runs/{run_id}/stream", timeout=60) as stream:
+            for line in stream.iter_lines():
+                if late is not None and line.startswith('data: {"kind":"assistant"'):
+                    late.append(time.time() - float(json.loads(line[6:])["text"]))
+
+
+@contextmanager
+def up(home: Path) -> Iterator[Up]:
+    server = Up(home)
+    try:
+        yield server
+    finally:
+        server.client.close()
+        server.process.terminate()
+        server.process.communicate(timeout=30)
+
+
+def together(count: int, work: Any) -> None:
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def latency(server: Up, viewers: int) -> None:
+    late: list[float] = []
+    run_id = server.run(LINES, 0.02)
+    together(viewers, lambda _: server.watch(run_id, late))
+    ordered = sorted(late)
+    middle, worst = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
+    detail = f"p99 {worst * 1000:.1f} ms, {len(late)} events"
+    report(f"line to viewer, {viewers} viewers, p50 ms", middle * 1000, detail)
+
+
+def main() -> None:
+    with scratch() as directory:
+        home = directory / "home"
+        bare = min(_seconds([sys.executable, "-c", "pass"]) for _ in range(3))
+        with up(home) as server:
+            report(
+                "first start against `python -c pass`", server.started / bare, _s(server.started)
+            )
+        with up(home) as server:
+            report("warm start against `python -c pass`", server.started / bare, _s(server.started))
+            time.sleep(1)
+            report("idle memory, MB", server.memory(), "resident", limit=100)
+            begin = server.cpu()
+            time.sleep(WATCHED_SECONDS)
+            percent = 100 * (server.cpu() - begin) / WATCHED_SECONDS
+            report("idle CPU, percent of a core", percent, f"over {WATCHED_SECONDS} s", limit=1)
+            latency(server, 1)
+            latency(server, 50)
+            before = server.memory()
+            runs = [server.run(300, 0.01) for _ in range(STREAMING_RUNS)]
+            together(len(runs), lambda n: server.watch(runs[n]))
+            grown = (server.memory() - before) / STREAMING_RUNS
+            detail = f"{STREAMING_RUNS} runs at once, each watched"
+            report("memory per streaming run, MB", grown, detail, limit=2)
+    finish()
+
+
+def _seconds(words: list[str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(words, check=True)
+    return time.perf_counter() - begin
+
+
+def _s(value: float) -> str:
+    return f"{value:.2f} s"
+
+
+main()
