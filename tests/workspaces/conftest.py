@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.workspaces.sshd import Sshd, running
 
 WHO = {
     "GIT_AUTHOR_NAME": "Ada",
@@ -70,3 +72,10 @@ def make_repository(tmp_path: Path) -> Callable[[str], Path]:
         return directory
 
     return make
+
+
+@pytest.fixture
+def sshd() -> Iterator[Sshd]:
+    """A real sshd on loopback for one test."""
+    with running() as daemon:
+        yield daemon

@@ -17,7 +17,7 @@ import binderclip
 from binderclip.contract.errors import WorkspaceError
 
 _SENT_ALONG = ("supervisor",)
-MODULES = ("git", "disk", "snapshot", "changing", "bundles", "outpost")
+MODULES = ("git", "disk", "snapshot", "changing", "bundles", "outpost", "remote_runs")
 _MAIN = b"from binderclip.workspaces.outpost import main\n\nmain()\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from binderclip.workspaces import bundles
+from binderclip.supervisor.launch import LaunchRefused
+from binderclip.workspaces import bundles, remote_runs
 from binderclip.workspaces.changing import Changer, Unsafe, changes
 from binderclip.workspaces.disk import CannotSave
 from binderclip.workspaces.git import Git, GitFailed, version
@@ -194,7 +195,14 @@ def answer(asked: dict[str, Any], body: Path | None, into: Path) -> dict[str, An
     raise Refused(f"Nobody here knows how to {verb}.")
 
 
-_RUN_VERBS: dict[str, Callable[[dict[str, Any], Path | None], dict[str, Any]]] = {}
+_RUN_VERBS: dict[str, Callable[[dict[str, Any], Path | None], dict[str, Any]]] = {
+    "launch": remote_runs.launch,
+    "cancel": remote_runs.cancel,
+    "finish": remote_runs.finish,
+}
+
+
+_EXPECTED = (Refused, Unsafe, CannotSave, NoSnapshot, GitFailed, LaunchRefused, OSError)
 
 
 def main() -> None:
@@ -202,11 +210,14 @@ def main() -> None:
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     with tempfile.TemporaryDirectory(prefix="binderclip-") as folder:
         asked = json.loads(source.readline())
+        if asked["verb"] == "follow":
+            remote_runs.follow(asked)
+            return
         body = _kept(source, Path(folder) / "body", asked.get("bytes", 0))
         into = Path(folder) / "answer"
         try:
             told = {"ok": True, **answer(asked, body, into)}
-        except (Refused, Unsafe, CannotSave, NoSnapshot, GitFailed, OSError) as problem:
+        except _EXPECTED as problem:
             told = {"ok": False, "kind": type(problem).__name__, "message": str(problem)}
         size = into.stat().st_size if into.exists() else 0
         sink.write(json.dumps({**told, "bytes": size}).encode() + b"\n")
