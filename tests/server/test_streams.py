@@ -169,6 +169,17 @@ def test_a_viewer_that_does_not_read_costs_no_memory_and_slows_nobody(served: Se
     assert lazy_total == 400000
 
 
+def test_lines_are_streamed_for_a_parser_elsewhere(served: Served, run_id: str) -> None:
+    """D3: the viewer of an external adapter asks for lines instead of records."""
+    with events(served, f"/api/runs/{run_id}/stream?as=lines") as found:
+        seen = list(found)
+    assert [e.data["text"] for e in seen[:-1]] == [str(n) for n in range(1, 3001)]
+    assert {e.name for e in seen[:-1]} == {"line"}
+    assert seen[-1].name == "end"
+    with events(served, f"/api/runs/{run_id}/stream?as=lines", seen[2997].id) as found:
+        assert [e.data["n"] for e in list(found)[:-1]] == [2998, 2999]
+
+
 def test_lists_hear_of_runs_that_change_their_state(served: Served) -> None:
     agent = served.agent("listed", "true")
     with events(served, "/api/events") as found:

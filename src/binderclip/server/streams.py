@@ -16,12 +16,14 @@ from starlette.types import Receive, Scope, Send
 from binderclip.contract.run import RunView
 from binderclip.contract.wire import to_json
 from binderclip.server.feeds import Feed, Feeds, Place, event
+from binderclip.server.lines import PrintedLines
 from binderclip.server.transcripts import TranscriptShelf
 
 KEEP_ALIVE_SECONDS = 15.0
 SAFETY_SECONDS = 1.0
 """A live run is looked at this often even if the system sends no notice."""
 _LOOKING_SECONDS = 0.05
+_LINES_AT_ONCE = 500
 _KEEP_ALIVE = b": keep-alive\n\n"
 _RETRY = b"retry: 1000\n\n"
 
@@ -73,6 +75,51 @@ async def run_events(
         feeds.leave(feed, woken)
 
 
+async def line_events(
+    feeds: Feeds, printed: PrintedLines, run_id: str, last_id: str | None
+) -> AsyncIterator[bytes]:
+    """Printed lines behind the last one that the viewer knows, for a parser that runs there."""
+    woken = asyncio.Event()
+    feed = feeds.join(run_id, woken)
+    behind, idle = _line_behind(last_id), 0.0
+    try:
+        yield _RETRY
+        while not feeds.closing:
+            woken.clear()
+            page = await asyncio.to_thread(printed.page, run_id, behind, _LINES_AT_ONCE)
+            if page.lines:
+                behind, idle = page.next, 0.0
+                parts = (event("line", f"lines.{line.n + 1}", to_json(line)) for line in page.lines)
+                yield b"".join(parts)
+            elif page.complete:
+                yield event("end", f"lines.{behind}", to_json(feed.view))
+                return
+            else:
+                idle = await wait(feed, woken, idle)
+                if idle >= KEEP_ALIVE_SECONDS:
+                    idle = 0.0
+                    yield _KEEP_ALIVE
+    finally:
+        feeds.leave(feed, woken)
+
+
+def _line_behind(last_id: str | None) -> int:
+    kind, _, number = (last_id or "").partition(".")
+    return int(number) if kind == "lines" and number.isdecimal() and len(number) < 16 else 0
+
+
+async def wait(feed: Feed, woken: asyncio.Event, idle: float) -> float:
+    """Until something changed; how long nothing was sent, when nothing did."""
+    pause = _LOOKING_SECONDS if feed.silent else SAFETY_SECONDS
+    try:
+        async with asyncio.timeout(pause):
+            await woken.wait()
+    except TimeoutError:
+        feed.look()
+        return idle + pause
+    return idle
+
+
 class _Viewer:
     """One viewer's way through a run."""
 
@@ -96,21 +143,10 @@ class _Viewer:
             if over:
                 yield self._end()
                 return
-            idle = await self._wait(woken, idle)
+            idle = await wait(self._feed, woken, idle)
             if idle >= KEEP_ALIVE_SECONDS:
                 idle = 0.0
                 yield _KEEP_ALIVE
-
-    async def _wait(self, woken: asyncio.Event, idle: float) -> float:
-        """Until something changed; how long nothing was sent, when nothing did."""
-        pause = _LOOKING_SECONDS if self._feed.silent else SAFETY_SECONDS
-        try:
-            async with asyncio.timeout(pause):
-                await woken.wait()
-        except TimeoutError:
-            self._feed.look()
-            return idle + pause
-        return idle
 
     def _next(self) -> bytes:
         """What the viewer has not seen yet: a reset, a new state, the next records."""

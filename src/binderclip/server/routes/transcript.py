@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 
@@ -14,7 +14,7 @@ from binderclip.server.errors import Refused
 from binderclip.server.routes.runs import RunId, seen_run
 from binderclip.server.schema import answer, answers, plain
 from binderclip.server.site import TheSite
-from binderclip.server.streams import EventStream, run_events
+from binderclip.server.streams import EventStream, line_events, run_events
 from binderclip.server.survey import Outline
 from binderclip.server.transcripts import Matches
 
@@ -113,8 +113,14 @@ def stream(
     after: Annotated[
         str | None, Query(max_length=200, description="Like Last-Event-ID, which wins.")
     ] = None,
+    shape: Annotated[
+        Literal["records", "lines"],
+        Query(alias="as", description="Entries, or printed lines as events `line`."),
+    ] = "records",
 ) -> Response:
     """The run as it happens, from any record on, also long after it ended."""
     seen_run(site, actor, run_id)
     last_id = last_event_id or after
+    if shape == "lines":
+        return EventStream(lambda: line_events(site.feeds, site.printed, run_id, last_id))
     return EventStream(lambda: run_events(site.feeds, site.shelf, run_id, last_id))
