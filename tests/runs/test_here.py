@@ -10,10 +10,10 @@ import pytest
 from binderclip.contract.agent import Agent
 from binderclip.contract.errors import Conflict
 from binderclip.plugins.registry import load_adapter
-from binderclip.runs.driver import is_driven
 from binderclip.runs.here import prepare_here, run_here
 from binderclip.runs.survey import Survey
 from binderclip.runs.waking import Ask
+from binderclip.store.fileview import is_driven
 from tests.runs.company import Scene
 from tests.runs.conftest import Heard
 

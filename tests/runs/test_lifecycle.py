@@ -13,7 +13,6 @@ from binderclip.contract.entry import System, apply
 from binderclip.contract.session import ResumeDecision
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs import lifecycle
-from binderclip.runs.driver import is_driven
 from binderclip.runs.execute import cancel
 from binderclip.runs.recover import take_over
 from binderclip.sdk import (
@@ -27,6 +26,7 @@ from binderclip.sdk import (
     Manifest,
     Secret,
 )
+from binderclip.store.fileview import is_driven
 from tests.runs.conftest import Heard, Ran, Runs
 
 PROCESS = load_adapter("process")

@@ -5,7 +5,6 @@ Listing and loading read this file alone; the plugin's code runs in processes of
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ from binderclip.contract.errors import AdapterLoadError, ContractError
 from binderclip.contract.manifest import TYPE_NAME, Capabilities, Capture, Model, UsageTold
 from binderclip.contract.session import SessionManagement
 from binderclip.contract.wire import Wire
+from binderclip.supervisor import documents
 
 PLUGIN_FILE = "plugin.json"
 CONTRACT_VERSION = 1
@@ -116,11 +116,5 @@ def write_description(directory: Path, description: Description) -> None:
 
 
 def put(path: Path, data: bytes) -> None:
-    """Write a file by rename (0600): readers see the old one or all of the new one."""
-    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    """Write a file whole or not at all, and wait for the disk."""
+    documents.put(str(path), data, durable=True)

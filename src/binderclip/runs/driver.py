@@ -15,6 +15,7 @@ from binderclip.contract.ids import short
 from binderclip.contract.run import ExecutionRequest, RunOrder, RunState, StateChange, Usage
 from binderclip.contract.wire import iso_time
 from binderclip.sdk.adapter import Adapter
+from binderclip.store.fileview import driver_lock
 from binderclip.store.home import Home
 from binderclip.supervisor import locks
 
@@ -84,16 +85,6 @@ class Drive:
         change = StateChange(state=state, at=at or self.now(), reason=reason, actor="driver")
         self.history.append(change)
         self.listener.state(change)
-
-
-def driver_lock(home: Home, run_id: str) -> Path:
-    """The file whose lock says who drives the run."""
-    return home.run_dir(run_id) / "driver.lock"
-
-
-def is_driven(home: Home, run_id: str) -> bool:
-    """Whether some process drives the run; asking takes nothing."""
-    return locks.held(str(driver_lock(home, run_id)))
 
 
 @contextmanager

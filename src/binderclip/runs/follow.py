@@ -9,8 +9,9 @@ from pathlib import Path
 from binderclip.contract.entry import Record
 from binderclip.contract.errors import RunBusy
 from binderclip.contract.run import StateChange
-from binderclip.runs.driver import Listener, is_driven
+from binderclip.runs.driver import Listener
 from binderclip.runs.recover import LoadAdapter, take_over
+from binderclip.store.fileview import is_driven
 from binderclip.store.home import Home
 from binderclip.store.runfile import OUTCOME, RunOutcome, read_outcome
 from binderclip.store.transcripts import NAME, TranscriptReader

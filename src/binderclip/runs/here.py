@@ -14,13 +14,14 @@ from binderclip.contract.errors import Conflict
 from binderclip.contract.run import StateChange, Usage
 from binderclip.runs import lifecycle
 from binderclip.runs.admission import admit_in
-from binderclip.runs.driver import Clock, Drive, Listener, driver_lock
+from binderclip.runs.driver import Clock, Drive, Listener
 from binderclip.runs.keeper import Keeper
 from binderclip.runs.orders import LoadAdapter, prepare
 from binderclip.runs.settle import settle
 from binderclip.runs.waking import Ask, wake
 from binderclip.store import runs
 from binderclip.store.database import Database
+from binderclip.store.fileview import driver_lock
 from binderclip.store.runfile import RunOutcome
 from binderclip.supervisor import locks
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from binderclip.contract.errors import BinderclipError, RunBusy
 from binderclip.contract.run import StateChange
 from binderclip.runs import lifecycle
-from binderclip.runs.driver import Drive, Listener, is_driven
+from binderclip.runs.driver import Drive, Listener
 from binderclip.runs.execute import Attempt, keep_supervised
 from binderclip.sdk.adapter import Adapter
+from binderclip.store.fileview import is_driven
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome, read_order, read_outcome
 from binderclip.supervisor.launch import attempt_state

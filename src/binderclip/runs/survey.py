@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.ids import FULL_ID, floor_id, time_of
-from binderclip.runs.driver import is_driven
 from binderclip.store import rebuild, runs
 from binderclip.store.database import Database
+from binderclip.store.fileview import is_driven
 from binderclip.store.runfile import ORDER, OUTCOME
 from binderclip.store.tables import runs as table
 from binderclip.supervisor.launch import read_exit

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from binderclip.contract.run import RunState, RunView
 from binderclip.store.home import Home
 from binderclip.store.runfile import read_order, read_outcome
@@ -46,9 +48,14 @@ def file_view(home: Home, run_id: str) -> RunView:
     )
 
 
+def driver_lock(home: Home, run_id: str) -> Path:
+    """The file whose lock says who drives the run."""
+    return home.run_dir(run_id) / "driver.lock"
+
+
 def is_driven(home: Home, run_id: str) -> bool:
     """Whether some process drives the run; asking takes nothing."""
-    return locks.held(str(home.run_dir(run_id) / "driver.lock"))
+    return locks.held(str(driver_lock(home, run_id)))
 
 
 def _live_state(home: Home, run_id: str, attempts: list[int]) -> RunState:

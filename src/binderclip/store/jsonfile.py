@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from binderclip.contract.errors import StoreError
-from binderclip.supervisor.documents import write_all
+from binderclip.supervisor.documents import put
 
 T = TypeVar("T")
 
@@ -37,22 +36,10 @@ def encode_lines(values: Sequence[Any]) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Put a file in place by rename (0600): readers see the old one or all of the new one.
-
-    `durable` waits for the disk, which can take longer than starting an agent.
-    """
-    scratch = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    """Put a file in place whole or not at all; a disk that refuses it is a `StoreError`."""
     try:
-        fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            write_all(fd, data)
-            if durable:
-                os.fsync(fd)
-        finally:
-            os.close(fd)
-        scratch.rename(path)
+        put(str(path), data, durable=durable)
     except OSError as problem:
-        scratch.unlink(missing_ok=True)
         hint = "Check its owner and the free space of the disk."
         raise StoreError(f"{path} cannot be written: {problem.strerror}.", hint=hint) from problem
 

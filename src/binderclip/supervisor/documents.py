@@ -31,18 +31,29 @@ def fifo_path(attempt_dir: str, letter: str) -> str:
 
 
 def write_document(attempt_dir: str, name: str, document: dict[str, Any]) -> None:
-    """Put a document in place by rename, readable by its owner only."""
+    """Put a document in place, readable by its owner only."""
     path = os.path.join(attempt_dir, name)
+    put(path, json.dumps(document, indent=2).encode() + b"\n")
+
+
+def put(path: str, data: bytes, *, durable: bool = False) -> None:
+    """Write a file by rename (0600): readers see the old one or all of the new one.
+
+    `durable` waits for the disk, which can take longer than starting an agent.
+    """
     scratch = "%s.%d.tmp" % (path, os.getpid())
     fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        write_all(fd, json.dumps(document, indent=2).encode() + b"\n")
+        try:
+            write_all(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(scratch, path)
     except BaseException:
         os.unlink(scratch)
         raise
-    finally:
-        os.close(fd)
-    os.rename(scratch, path)
 
 
 def read_document(attempt_dir: str, name: str) -> dict[str, Any] | None:
