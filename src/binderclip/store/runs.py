@@ -26,6 +26,11 @@ _Views: TypeAlias = builtins.list[RunView]
 # Built once, since building a statement takes longer than running it.
 _ONE = select(runs).where(runs.c.id == bindparam("run"))
 _ONE_LOCKED = _ONE.with_for_update()
+_CHANGE = update(runs).where(runs.c.id == bindparam("run"))
+_ADD_ATTEMPT = insert(attempts)
+_CHANGE_ATTEMPT = update(attempts).where(
+    attempts.c.run_id == bindparam("of_run"), attempts.c.attempt == bindparam("number")
+)
 _LINES = ("state", "at", "reason", "actor")
 _APPEND = insert(state_changes).from_select(
     ["run_id", "number", *_LINES],
@@ -169,8 +174,7 @@ def enter(connection: Connection, run_id: str, change: StateChange, **columns: A
     if status in TERMINAL_STATES:
         _refuse_to_leave(run_id, status, change.state)
         return
-    values = {"status": change.state, **columns}
-    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+    connection.execute(_CHANGE, {"run": run_id, "status": change.state, **columns})
     append_change(connection, run_id, change)
 
 
@@ -188,7 +192,7 @@ def begin_attempt(
         "started_at": run["started_at"] or started_at,
         "attempts": max(run["attempts"], attempt),
     }
-    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+    connection.execute(_CHANGE, {"run": run_id, **values})
     return run
 
 
@@ -210,7 +214,7 @@ def finish(connection: Connection, run_id: str, outcome: RunOutcome) -> RowMappi
     if run["finalized"]:
         return None
     values = {**outcome_row(run, outcome), "waiting_for": None}
-    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+    connection.execute(_CHANGE, {"run": run_id, **values})
     _write_history(connection, run, outcome)
     _write_usage(connection, run, outcome)
     sessions.carry_on(connection, run, outcome)
@@ -253,9 +257,10 @@ def _change_row(run_id: str, number: int, change: StateChange) -> dict[str, Any]
 
 def set_attempt(connection: Connection, run_id: str, attempt: int, values: dict[str, Any]) -> None:
     """Write columns of an attempt's row, which is made if it is missing."""
-    place = (attempts.c.run_id == run_id) & (attempts.c.attempt == attempt)
-    if not connection.execute(update(attempts).where(place).values(**values)).rowcount:
-        connection.execute(insert(attempts).values(run_id=run_id, attempt=attempt, **values))
+    place = {"of_run": run_id, "number": attempt}
+    if not connection.execute(_CHANGE_ATTEMPT, {**place, **values}).rowcount:
+        row = {"run_id": run_id, "attempt": attempt, **values}
+        connection.execute(_ADD_ATTEMPT, row)
 
 
 def _write_history(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:

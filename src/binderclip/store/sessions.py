@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, and_, delete, insert, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from binderclip.contract.run import ExecutionResult
@@ -18,10 +28,23 @@ from binderclip.store.tables import session_resets, sessions
 
 Key: TypeAlias = tuple[str, str, str]
 """Agent id, adapter type, task key."""
+_KEY = ("of_agent", "of_type", "of_task")
+
+
+def _is(table: Table) -> ColumnElement[bool]:
+    columns = (table.c.agent_id, table.c.adapter_type, table.c.task_key)
+    return and_(*(column == bindparam(name) for column, name in zip(columns, _KEY, strict=True)))
+
+
+# Built once, since building a statement takes longer than running it.
+_ONE = select(sessions).where(_is(sessions))
+_CLEAR = delete(sessions).where(_is(sessions))
+_LAST_RESET = select(session_resets).where(_is(session_resets))
+_CLEAR_RESET = delete(session_resets).where(_is(session_resets))
 
 
 def load(connection: Connection, key: Key) -> StoredSession | None:
-    row = connection.execute(select(sessions).where(_is(key))).mappings().one_or_none()
+    row = connection.execute(_ONE, _named(key)).mappings().one_or_none()
     return None if row is None else session_of(row)
 
 
@@ -33,7 +56,7 @@ def load_all(connection: Connection) -> list[StoredSession]:
 
 def save(connection: Connection, session: StoredSession) -> None:
     key = (session.agent_id, session.adapter_type, session.task_key)
-    connection.execute(delete(session_resets).where(_is(key, session_resets)))
+    connection.execute(_CLEAR_RESET, _named(key))
     row = session_row(session)
     # Two runs of one session may end at once; both databases speak this dialect.
     upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
@@ -44,14 +67,14 @@ def save(connection: Connection, session: StoredSession) -> None:
 
 def clear(connection: Connection, key: Key) -> bool:
     """Forget a session; says whether there was one."""
-    return connection.execute(delete(sessions).where(_is(key))).rowcount > 0
+    return connection.execute(_CLEAR, _named(key)).rowcount > 0
 
 
 def reset(connection: Connection, key: Key, by: str, at: str) -> bool:
     """Forget a session because somebody wants it so; the next run tells it (S5)."""
     if not clear(connection, key):
         return False
-    connection.execute(delete(session_resets).where(_is(key, session_resets)))
+    connection.execute(_CLEAR_RESET, _named(key))
     row = dict(zip(("agent_id", "adapter_type", "task_key"), key, strict=True))
     connection.execute(insert(session_resets).values(**row, at=at, by=by))
     return True
@@ -59,8 +82,7 @@ def reset(connection: Connection, key: Key, by: str, at: str) -> bool:
 
 def last_reset(connection: Connection, key: Key) -> RowMapping | None:
     """Who reset a session by hand and when, if that was the last thing that happened to it."""
-    query = select(session_resets).where(_is(key, session_resets))
-    return connection.execute(query).mappings().one_or_none()
+    return connection.execute(_LAST_RESET, _named(key)).mappings().one_or_none()
 
 
 def carry_on(connection: Connection, run: RowMapping, outcome: RunOutcome) -> None:
@@ -107,6 +129,5 @@ def _used(
     )
 
 
-def _is(key: Key, table: Table = sessions) -> ColumnElement[bool]:
-    columns = (table.c.agent_id, table.c.adapter_type, table.c.task_key)
-    return and_(*(column == value for column, value in zip(columns, key, strict=True)))
+def _named(key: Key) -> dict[str, str]:
+    return dict(zip(_KEY, key, strict=True))

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    Table,
+    bindparam,
+    insert,
+    select,
+    update,
+)
 
 from binderclip.contract.errors import NotFound
 from binderclip.contract.wire import Wire, from_json
@@ -22,6 +32,9 @@ class Shape(Generic[W]):
         self.kind = kind
         self.what = what
         self._json = json
+        # Built once, since building a statement takes longer than running it.
+        self._insert = insert(table)
+        self._one = select(table).where(table.c.id == bindparam("one"))
 
     def row(self, value: W) -> dict[str, Any]:
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
@@ -44,14 +57,13 @@ class Shape(Generic[W]):
         return self.kind(**fields, **more)
 
     def insert(self, connection: Connection, value: W, **more: Any) -> W:
-        connection.execute(insert(self.table).values(**self.row(value), **more))
+        connection.execute(self._insert, {**self.row(value), **more})
         return value
 
     def get(self, connection: Connection, id: str, *, lock: bool = False) -> RowMapping:
         """The row of an id, locked for this transaction where the database can; or NotFound."""
-        query = select(self.table).where(self.table.c.id == id)
-        row = connection.execute(query.with_for_update() if lock else query).mappings()
-        found = row.one_or_none()
+        query = self._one.with_for_update() if lock else self._one
+        found = connection.execute(query, {"one": id}).mappings().one_or_none()
         if found is None:
             raise NotFound(f"There is no {self.what} {id!r}.")
         return found
