@@ -13,7 +13,9 @@ from binderclip.server.errors import ErrorBody
 from binderclip.store.jsonfile import encode
 
 _REF = "#/components/schemas/{name}"
-_known: dict[str, Any] = {}
+_MARK = "x-kind"
+_kinds: list[Any] = []
+"""What routes answer with; describing it all takes longer than starting the server."""
 
 REFUSALS: dict[int, str] = {
     400: "The request makes no sense here.",
@@ -39,10 +41,9 @@ def answers(kind: Any, status: int = 200, description: str = "Done.") -> dict[st
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The schema of a type; structures are put among the components and referred to."""
-    (schema,), components = msgspec.json.schema_components([kind], ref_template=_REF)
-    _known.update(components)
-    return schema
+    """A mark for the schema of a type, which is made when somebody asks for the document."""
+    _kinds.append(kind)
+    return {_MARK: len(_kinds) - 1}
 
 
 def plain(description: str, media_type: str, status: int = 200) -> dict[str | int, Any]:
@@ -84,13 +85,23 @@ def _complete(app: FastAPI) -> dict[str, Any]:
     schema = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )
-    error = {"application/json": {"schema": schema_of(ErrorBody)}}
+    schemas, components = msgspec.json.schema_components([*_kinds, ErrorBody], ref_template=_REF)
+    error = {"application/json": {"schema": schemas[-1]}}
     for operations in schema["paths"].values():
         for operation in operations.values():
+            _fill_in(operation["responses"], schemas)
             for status, told in REFUSALS.items():
                 operation["responses"][str(status)] = {"description": told, "content": error}
-    components = schema.setdefault("components", {}).setdefault("schemas", {})
+    known = schema.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
-        components.pop(unused, None)
-    components.update(_known)
+        known.pop(unused, None)
+    known.update(components)
     return schema
+
+
+def _fill_in(responses: dict[str, Any], schemas: tuple[dict[str, Any], ...]) -> None:
+    for response in responses.values():
+        for media in response.get("content", {}).values():
+            number = media.get("schema", {}).get(_MARK)
+            if number is not None:
+                media["schema"] = schemas[number]
