@@ -1,0 +1,101 @@
+"""kill -9 of the server at random moments: viewers come back by their last id and miss nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.conftest import Served, started
+
+RUNS = 6
+LINES = 400
+KILLS = 5
+SCRIPT = f"for i in $(seq 1 {LINES}); do echo $i; sleep 0.02; done"
+
+
+class Viewer(threading.Thread):
+    """Follows a run to its end, through every death of the server."""
+
+    def __init__(self, address: str, run_id: str) -> None:
+        super().__init__(daemon=True)
+        self.address = address
+        self.run_id = run_id
+        self.records: list[tuple[int, str]] = []
+        self.last_id: str | None = None
+        self.resets = 0
+        self.end: Any = None
+
+    def run(self) -> None:
+        while self.end is None:
+            try:
+                self._follow()
+            except httpx.HTTPError:
+                time.sleep(0.05)
+
+    def _follow(self) -> None:
+        headers = {"last-event-id": self.last_id} if self.last_id else {}
+        url = f"{self.address}/api/runs/{self.run_id}/stream"
+        fields: dict[str, str] = {}
+        with httpx.stream("GET", url, headers=headers, timeout=20) as response:
+            response.raise_for_status()
+            for line in response.iter_lines():
+                name, _, value = line.partition(": ")
+                if line:
+                    fields[name] = value
+                elif "data" in fields:
+                    self._hear(fields["id"], fields["event"], json.loads(fields["data"]))
+                    fields = {}
+
+    def _hear(self, id: str, event: str, data: Any) -> None:
+        self.last_id = id
+        if event == "reset":
+            self.resets += 1
+            self.records.clear()
+        elif event == "entry" and data["kind"] == "assistant":
+            self.records.append((int(id.split(".")[1]), data["text"]))
+        elif event == "end":
+            self.end = data
+
+
+def restarted(served: Served) -> Served:
+    served.process.kill()
+    served.stop()
+    port = served.address.rpartition(":")[2]
+    return started(served.home.path, "--port", port)
+
+
+@pytest.mark.slow
+def test_no_line_and_no_run_is_lost_or_doubled_when_the_server_dies(tmp_path: Path) -> None:
+    """D1, D9: kill -9, restart, resume by the last id, again and again."""
+    dice = random.Random(7)
+    served = started(tmp_path / "home")
+    try:
+        agents = [served.agent(f"agent {n}", SCRIPT) for n in range(RUNS)]
+        woken = [served.post(f"/api/agents/{agent}/wakeup", {}, 202) for agent in agents]
+        run_ids = [receipt["runId"] for receipt in woken]
+        viewers = [Viewer(served.address, run_id) for run_id in run_ids]
+        for viewer in viewers:
+            viewer.start()
+        for _ in range(KILLS):
+            time.sleep(dice.uniform(0.1, 1.0))
+            served = restarted(served)
+        for viewer in viewers:
+            viewer.join(90)
+        assert [viewer.end and viewer.end["status"] for viewer in viewers] == ["succeeded"] * RUNS
+        for viewer in viewers:
+            numbers = [number for number, _ in viewer.records]
+            assert numbers == sorted(set(numbers)), "a record number came twice"
+            assert [text for _, text in viewer.records] == [str(n) for n in range(1, LINES + 1)]
+            log = served.client.get(f"/api/runs/{viewer.run_id}/log").text
+            assert log == "".join(f"{n}\n" for n in range(1, LINES + 1))
+        listed = [run["id"] for run in served.get("/api/runs?limit=200")["items"]]
+        assert sorted(listed) == sorted(run_ids)
+    finally:
+        served.stop()
