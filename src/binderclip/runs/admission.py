@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, RowMapping, func, or_, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, case, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from binderclip.contract.agent import Agent
@@ -20,11 +20,19 @@ from binderclip.store import runs
 from binderclip.store.agents import Agents, Pauses
 from binderclip.store.database import Database
 from binderclip.store.operations import Operations
+from binderclip.store.tables import AnyText
 from binderclip.store.tables import runs as table
 from binderclip.store.tasks import Tasks
 
 ACTIVE = ("starting", "running", "finalizing")
 ACTOR = "admission"
+_NOW = bindparam("now", type_=AnyText)
+_OUTLOOK = select(
+    func.count(case((or_(table.c.not_before.is_(None), table.c.not_before <= _NOW), 1))).label(
+        "due"
+    ),
+    func.min(case((table.c.not_before > _NOW, table.c.not_before))).label("later"),
+).where(table.c.scheduled, table.c.status == "queued")
 
 
 def admit(
@@ -34,9 +42,6 @@ def admit(
 
     `only` looks at one run alone. Runs that must wait are told why in `waiting_for`.
     """
-    with db.reading() as connection:
-        if not _due(connection, now, only):
-            return []
     with db.writing() as connection:
         return admit_in(connection, now, limit=limit, only=only)
 
@@ -59,13 +64,10 @@ def admit_in(
     return admitted
 
 
-def next_start(connection: Connection, now: float) -> str | None:
-    """The earliest time that a queued run waits for."""
-    query = select(func.min(table.c.not_before)).where(
-        table.c.scheduled, table.c.status == "queued", table.c.not_before > iso_time(now)
-    )
-    found: str | None = connection.scalar(query)
-    return found
+def outlook(connection: Connection, now: float) -> tuple[bool, str | None]:
+    """Whether a queued run is due, and the earliest time that another one waits for."""
+    row = connection.execute(_OUTLOOK, {"now": iso_time(now)}).one()
+    return bool(row.due), row.later
 
 
 @dataclass

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
+from binderclip.contract.check import Check
 from binderclip.contract.entry import Record
 from binderclip.contract.errors import RunBusy
 from binderclip.contract.ids import short
-from binderclip.contract.run import ExecutionRequest, RunOrder, RunState, StateChange, Usage
+from binderclip.contract.run import (
+    ExecutionRequest,
+    ExecutionResult,
+    RunOrder,
+    RunState,
+    StateChange,
+    Usage,
+)
 from binderclip.contract.wire import iso_time
-from binderclip.sdk.adapter import Adapter
+from binderclip.sdk.adapter import Adapter, Plan
 from binderclip.store.fileview import driver_lock
 from binderclip.store.home import Home
 from binderclip.supervisor import locks
@@ -52,6 +61,22 @@ class LetGo(Exception):
     """The driver leaves a run whose agent works on."""
 
 
+class Place(Protocol):
+    """Where a run works, if that is more than a directory of this machine."""
+
+    def checks(self, command: str) -> list[Check] | None:
+        """What stands in the way there; None if that is this machine's to say."""
+        ...
+
+    def plan(self, plan: Plan, attempt: int, scratch: Path, host: Mapping[str, str]) -> Plan:
+        """The plan of an attempt as this machine carries it out."""
+        ...
+
+    def finalize(self, result: ExecutionResult) -> ExecutionResult:
+        """Bring the work back; a failure to do so is the run's."""
+        ...
+
+
 @dataclass
 class Drive:
     """A run in the hands of this process."""
@@ -70,6 +95,7 @@ class Drive:
     """Values that must show up nowhere, besides those that the adapter knows to be secret."""
     lock: int | None = None
     """The driver lock, where whoever made this took it already."""
+    place: Place | None = None
     clock: Clock = time.time
     history: list[StateChange] = field(default_factory=list)
 

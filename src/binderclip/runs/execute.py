@@ -39,6 +39,10 @@ class Attempt:
 def blocking_checks(drive: Drive) -> list[Check]:
     """The errors of the checks that start no process; any of them blocks the run (E3)."""
     assert drive.request is not None
+    if drive.place is not None:
+        elsewhere = drive.place.checks(drive.adapter.manifest.command)
+        if elsewhere is not None:
+            return elsewhere
     request = CheckRequest(
         company_id=drive.order.agent.company_id,
         adapter_type=drive.adapter.type,
@@ -65,6 +69,8 @@ def started(drive: Drive, number: int, *, fresh: bool = False) -> Iterator[Attem
         attempt_dir=directory,
     )
     plan = drive.adapter.plan(request, host)
+    if drive.place is not None:
+        plan = drive.place.plan(plan, number, scratch, drive.host_env)
     order = _supervisor_request(drive, plan, directory, number, request)
     with _fifos(directory, order.capture):
         try:

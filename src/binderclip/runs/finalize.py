@@ -76,7 +76,9 @@ def state_of(result: ExecutionResult) -> RunState:
 def finalize(
     drive: Drive, result: ExecutionResult, coverage: Coverage | None, ended_at: str | None = None
 ) -> RunOutcome:
-    """Write the run's outcome; from then on it is over."""
+    """Bring the run's work back and write its outcome; from then on it is over."""
+    if drive.place is not None:
+        result = drive.place.finalize(result)
     state = state_of(result)
     drive.enter(state, result.error_message or "the agent finished", ended_at)
     outcome = RunOutcome(

@@ -71,13 +71,19 @@ class _Known:
     approval: dict[str, Any]
 
 
-def prepare(db: Database, run_id: str, load: LoadAdapter, clock: Callable[[], float]) -> Prepared:
+def prepare(
+    db: Database,
+    run_id: str,
+    load: LoadAdapter,
+    clock: Callable[[], float],
+    cwd: str | None = None,
+) -> Prepared:
     """Read all that a run needs to start; any problem is a BinderclipError that ends the run."""
     now = clock()
     with db.reading() as connection:
         known = _read(connection, db.home, run_id)
         adapter = load(known.agent.adapter_type)
-        cwd = _cwd(db.home, known)
+        cwd = cwd or _cwd(db.home, known)
         key = (known.agent.id, adapter.type, known.run["task_key"])
         session, stored = decide_session(connection, key, known.agent, adapter, cwd, iso_time(now))
         note = (

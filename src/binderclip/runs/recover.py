@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from binderclip.contract.errors import BinderclipError, RunBusy
 from binderclip.contract.run import StateChange
 from binderclip.runs import lifecycle
-from binderclip.runs.driver import Drive, Listener
+from binderclip.runs.driver import Drive, Listener, Place
 from binderclip.runs.execute import Attempt, keep_supervised
 from binderclip.sdk.adapter import Adapter
 from binderclip.store.fileview import is_driven
@@ -24,6 +24,7 @@ def take_over(
     load: LoadAdapter,
     listener: Listener | None = None,
     history: Sequence[StateChange] = (),
+    place: Place | None = None,
 ) -> RunOutcome:
     """Drive an abandoned run to its end; raises `RunBusy` if somebody else got it first."""
     order = read_order(home, run_id)
@@ -35,6 +36,7 @@ def take_over(
         request=None,
         listener=listener or Listener(),
         history=list(history),
+        place=place,
     )
     return lifecycle.resume(drive)
 

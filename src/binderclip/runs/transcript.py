@@ -22,7 +22,7 @@ from binderclip.sdk.parser import Parser
 from binderclip.sdk.transcript import TranscriptBuilder
 from binderclip.store.runlog import AttemptLog, LineReader
 from binderclip.store.transcripts import NAME, TranscriptWriter
-from binderclip.supervisor.launch import ExitRecord
+from binderclip.supervisor.launch import ExitRecord, read_meta
 
 _LINES_AT_ONCE = 1000
 
@@ -36,6 +36,7 @@ class Transcriber:
         self._builder = TranscriptBuilder(self.parser, attempt, seq)
         self._lines = LineReader(self.log)
         self._attempt = attempt
+        self._directory = directory
         self.problem: str | None = None
         """Why the transcript is no longer written; the run goes on, it can be made again."""
         head = TranscriptHead(parser=adapter.type, version=adapter.parser_version)
@@ -100,6 +101,11 @@ class Transcriber:
                 self._writer.discard()
                 self._writer = None
 
+    def _piped(self) -> list[str]:
+        """The streams that went through the hands of the supervisor."""
+        capture = (read_meta(self._directory) or {}).get("capture") or {}
+        return [stream for stream, mode in capture.items() if mode == "pipe"]
+
     def _closing(self, exit: ExitRecord) -> list[Record]:
         ts = exit.ended_at or iso_time(0)
         offset = self.log.size("stderr")
@@ -113,19 +119,16 @@ class Transcriber:
                 stream="stderr",
                 offset=offset,
             )
-            for k, text in enumerate(closing_notes(exit, self._builder))
+            for k, text in enumerate(closing_notes(exit, self._builder, self._piped()))
         ]
         return [EntryRecord(entry=entry) for entry in entries]
 
 
-def closing_notes(exit: ExitRecord, builder: TranscriptBuilder) -> list[str]:
+def closing_notes(exit: ExitRecord, builder: TranscriptBuilder, piped: list[str]) -> list[str]:
     """What a reader should know about how the attempt ended, in words."""
     notes = []
     if exit.adopted:
-        notes.append(
-            "The supervisor of this run died and another took over: the exit status is unknown, "
-            "and up to 64 KiB of output may be missing where it happened."
-        )
+        notes.append(_taken_over(piped))
     for cut in exit.truncated:
         notes.append(f"The {cut.stream} log was truncated by the agent near byte {cut.at}.")
     if exit.leftovers:
@@ -138,3 +141,10 @@ def closing_notes(exit: ExitRecord, builder: TranscriptBuilder) -> list[str]:
     if builder.dropped:
         notes.append(f"The parser gave {builder.dropped} things that are no entries; dropped.")
     return notes
+
+
+def _taken_over(piped: list[str]) -> str:
+    told = "The supervisor of this run died and another took over: the exit status is unknown"
+    if not piped:
+        return f"{told}; no output is missing."
+    return f"{told}, and up to 256 KiB of {' and '.join(piped)} may be missing where it happened."

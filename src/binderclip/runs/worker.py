@@ -20,12 +20,14 @@ from binderclip.contract.errors import BinderclipError, RunBusy
 from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
 from binderclip.contract.wire import iso_time
 from binderclip.runs import lifecycle
-from binderclip.runs.admission import admit, next_start
+from binderclip.runs.admission import admit, outlook
 from binderclip.runs.budget import RunBudget, spent_by
+from binderclip.runs.control import Control
 from binderclip.runs.dispatch import LocalDispatch
 from binderclip.runs.driver import Clock, Drive, LetGo, own_environment
 from binderclip.runs.keeper import Keeper
 from binderclip.runs.orders import LoadAdapter, order_of_row, prepare
+from binderclip.runs.places import find_workplace, finish_workplace, open_workplace
 from binderclip.runs.recover import take_over
 from binderclip.runs.settle import settle
 from binderclip.runs.survey import Found, Survey, never_ran
@@ -54,6 +56,8 @@ class Lent:
     token: Callable[[RunOrder], str | None] = lambda _order: None
     """Makes the token of a run, for adapters that take one (R3)."""
     skills: tuple[Path, ...] = ()
+    guarded_port: Callable[[], int | None] = lambda: None
+    """The loopback port of the listener for agents on other machines, if there is one (W6)."""
 
 
 class Worker:
@@ -73,6 +77,7 @@ class Worker:
         self._lent = lent or Lent()
         self._clock = clock
         self._max_runs = max_runs
+        self._control = Control(db, clock=clock, nudge=self.nudge)
         self._dispatch = LocalDispatch(after=self.nudge)
         self._survey = Survey(db)
         self._something = threading.Event()
@@ -113,36 +118,34 @@ class Worker:
         self._release()
         return [run_id for run_id in left if read_outcome(self.db.home, run_id) is None]
 
-    def look(self) -> None:
-        """Do once what the loop does all the time: timers, recovery, admission."""
+    def look(self) -> float:
+        """Do what is due: timers, recovery, admission; the seconds until the next of it."""
         now = self._clock()
-        beat(self.db, now)
+        with self.db.reading() as connection:
+            beat_at = Agents(connection).next_due()
+            due, start_at = outlook(connection, now)
+        if beat_at is not None and beat_at <= iso_time(now):
+            beat(self.db, now)
+            # What the timers queued is due in the next look, which comes at once.
+            self.nudge()
         if time.monotonic() >= self._next_survey:
             self._recover(now)
             self._next_survey = time.monotonic() + SURVEY_SEC
-        if not self._draining.is_set():
+        if due and not self._draining.is_set():
             room = self._max_runs - len(self.working())
             for run_id in admit(self.db, now, limit=max(0, room)):
                 self._dispatch.carry(run_id, self._run)
+        return _seconds_until([beat_at, start_at], now)
 
     def _work(self) -> None:
         while not self._leaving.is_set():
             self._something.clear()
             try:
-                self.look()
-                pause = self._pause()
+                pause = self.look()
             except BinderclipError as problem:
                 _log.error("the worker cannot go on for now: %s", problem)
                 pause = SURVEY_SEC
             self._something.wait(pause)
-
-    def _pause(self) -> float:
-        """Seconds until something is due; a nudge comes earlier."""
-        now = self._clock()
-        with self.db.reading() as connection:
-            due = [Agents(connection).next_due(), next_start(connection, now)]
-        moments = [datetime.fromisoformat(text).timestamp() - now for text in due if text]
-        return max(0.0, min([SURVEY_SEC, *moments]))
 
     def _recover(self, now: float) -> None:
         found_now = self._survey.look(self.working())
@@ -169,12 +172,15 @@ class Worker:
                 self.db, run_id, budget=self._budget(run_id), leaving=self._leaving.is_set
             )
             history = runs.RunStore(self.db).history(run_id)
-            self._settle(run_id, take_over(self.db.home, run_id, self._load, keeper, history))
+            place = find_workplace(self._control, run_id)
+            outcome = take_over(self.db.home, run_id, self._load, keeper, history, place)
+            self._settle(run_id, outcome)
 
     def _settle_found(self, run_id: str) -> None:
         with self._guarded(run_id):
             outcome = read_outcome(self.db.home, run_id)
             if outcome is not None:
+                finish_workplace(self._control, run_id, outcome.result)
                 self._settle(run_id, outcome)
 
     def _settle(self, run_id: str, outcome: RunOutcome) -> None:
@@ -183,12 +189,16 @@ class Worker:
         self._troubled.pop(run_id, None)
 
     def _prepared(self, run_id: str) -> Drive:
-        prepared = prepare(self.db, run_id, self._load, self._clock)
+        place = open_workplace(self._control, run_id, self._lent.guarded_port)
+        cwd = place.cwd if place else None
+        prepared = prepare(self.db, run_id, self._load, self._clock, cwd)
         order, request = prepared.order, prepared.request
         api_url = self._lent.api_url()
         if api_url is not None and prepared.adapter.capabilities.supports_local_agent_jwt:
             token = self._lent.token(order)
             request = msgspec.structs.replace(request, auth_token=token)
+        if place is not None:
+            request = msgspec.structs.replace(request, execution_target=place.target)
         keeper = Keeper(self.db, run_id, budget=prepared.budget, leaving=self._leaving.is_set)
         return Drive(
             self.db.home,
@@ -201,6 +211,7 @@ class Worker:
             nursery=self._nursery,
             skills=self._lent.skills,
             secrets=prepared.secrets,
+            place=place,
             clock=self._clock,
             history=list(prepared.history),
         )
@@ -268,7 +279,10 @@ class _Guard:
 
 def refused(problem: BinderclipError, history: list[StateChange], now: str) -> RunOutcome:
     """The outcome of a run that could not be prepared."""
-    codes = ("unknown_adapter", "bad_config", "plugin_failed", "command_not_found")
+    codes = (
+        *("unknown_adapter", "bad_config", "plugin_failed", "command_not_found"),
+        *("workspace_failed", "restore_conflict"),
+    )
     hint = f" {problem.hint}" if problem.hint else ""
     result = ExecutionResult(
         exit_code=None,
@@ -279,6 +293,11 @@ def refused(problem: BinderclipError, history: list[StateChange], now: str) -> R
     )
     ended = StateChange(state="failed", at=now, reason=problem.message, actor="driver")
     return RunOutcome(state="failed", ended_at=now, result=result, history=(*history, ended))
+
+
+def _seconds_until(moments: list[str | None], now: float) -> float:
+    left = [datetime.fromisoformat(text).timestamp() - now for text in moments if text]
+    return max(0.0, min([SURVEY_SEC, *left]))
 
 
 def _fresh_nursery(socket: str) -> str | None:
