@@ -217,3 +217,107 @@ export interface Page<T> {
   items: T[];
   next: string | null;
 }
+
+export interface ConfigField {
+  key: string;
+  label: string;
+  type:
+    | "text"
+    | "textarea"
+    | "number"
+    | "toggle"
+    | "select"
+    | "combobox"
+    | "secret"
+    | "list"
+    | "keyvalue";
+  options?: { value: string; label: string }[];
+  default?: unknown;
+  hint?: string | null;
+  required?: boolean;
+  group?: string | null;
+  dangerous?: boolean;
+}
+
+export interface Capabilities {
+  supportsLocalAgentJwt: boolean;
+  supportsInstructionsBundle: boolean;
+  instructionsPathKey: string;
+  requiresMaterializedRuntimeSkills: boolean;
+  supportsSkills: boolean;
+}
+
+export interface Adapter {
+  type: string;
+  label: string;
+  source: "builtin" | "external";
+  version: string;
+  state: "ready" | "broken" | "disabled" | "missing";
+  disabled: boolean;
+  models: { id: string; label: string }[];
+  parser: string;
+  capabilities: Capabilities;
+  packageName: string | null;
+  overriddenBuiltin: boolean | null;
+  overridePaused: boolean | null;
+  problem: string | null;
+}
+
+export interface Budget {
+  usd: number | null;
+  tokens: number | null;
+  runs: number | null;
+  minutes: number | null;
+  period: "day" | "month" | "total";
+}
+
+export interface Agent {
+  id: string;
+  companyId: string;
+  name: string;
+  adapterType: string;
+  adapterConfig: Record<string, unknown>;
+  role: string | null;
+  status: "active" | "paused" | "archived";
+  pausedReason: string | null;
+  heartbeatMinutes: number | null;
+  nextBeatAt: string | null;
+  maxConcurrentRuns: number;
+  retryLimit: number;
+  budget: Budget;
+  workspace: "worktree" | "cwd";
+  instructions: string | null;
+  createdAt: string;
+}
+
+export interface AgentState {
+  spent: { usd: number; tokens: number; runs: number; minutes: number; since: string | null };
+  pauses: { id: string; taskKey: string; reason: string; runId: string; since: string }[];
+}
+
+export interface Check {
+  code: string;
+  level: "info" | "warn" | "error";
+  message: string;
+  detail?: string | null;
+  hint?: string | null;
+}
+
+export interface EnvironmentReport {
+  adapterType: string;
+  status: "pass" | "warn" | "fail";
+  checks: Check[];
+  testedAt: string;
+}
+
+export interface Session {
+  agentId: string;
+  adapterType: string;
+  taskKey: string;
+  displayId: string | null;
+  cwd: string | null;
+  lastRunId: string | null;
+  runs: number;
+  tokens: number;
+  updatedAt: string;
+}
