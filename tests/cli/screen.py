@@ -79,8 +79,11 @@ class Person:
                 raise AssertionError(f"ended without {pattern!r}: {self.output!r}")
         return self.output
 
+    def types(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
     def press_ctrl_c(self) -> None:
-        os.write(self._master, b"\x03")
+        self.types("\x03")
 
     def leaves(self) -> int:
         """Read to the end; the exit code."""

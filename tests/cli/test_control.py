@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.screen import Person
 from tests.server.conftest import Served, serving
 
 
@@ -126,3 +127,20 @@ def test_draining_waits_for_the_agents_and_keeps_the_server_up_meanwhile(cli: Cl
             assert "event: end" in list(lines)
         assert "Agents work on" not in served.stop()
     assert (cli.home.run_dir(run_id) / "outcome.json").exists()
+
+
+def test_up_on_an_empty_home_offers_an_agent_for_each_runtime_that_is_installed(cli: Cli) -> None:
+    programs = cli.cwd / "bin"
+    programs.mkdir()
+    claude = programs / "claude"
+    claude.write_text("#!/bin/sh\n")
+    claude.chmod(0o755)
+    env = {**cli.env, "PATH": f"{programs}:/usr/bin:/bin"}
+    with Person(cli.argv("up", "--port", "0"), env) as person:
+        person.sees("Claude Code is installed")
+        person.types("y\n")
+        person.sees("agents go on")
+        person.press_ctrl_c()
+        assert person.leaves() == 0
+    (agent,) = told(cli, "agents")
+    assert (agent["name"], agent["adapterType"]) == ("Claude Code", "claude_local")

@@ -73,9 +73,10 @@ def serve(
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-        started(f"http://{name}:{port}", site.tokens.person)
-        with _signals_once():
-            _Server(config, site, drain).run(sockets=[listener])
+        server = _Server(config, site, drain)
+        with _obeying_signals(server):
+            started(f"http://{name}:{port}", site.tokens.person)
+            server.run(sockets=[listener])
     finally:
         left = site.worker.stop()
         site.database.close()
@@ -83,9 +84,13 @@ def serve(
 
 
 @contextmanager
-def _signals_once() -> Iterator[None]:
-    """uvicorn raises a signal again once it has ended; what is left to do here must still run."""
-    before = {sig: signal.signal(sig, lambda *_: None) for sig in (signal.SIGINT, signal.SIGTERM)}
+def _obeying_signals(server: _Server) -> Iterator[None]:
+    """Signals count from the first word on, and one that ended the server ends nothing else.
+
+    uvicorn listens to them only while it serves, and raises them again afterwards.
+    """
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {sig: signal.signal(sig, server.handle_exit) for sig in signals}
     try:
         yield
     finally:
