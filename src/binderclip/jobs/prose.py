@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-LONGEST = 200_000
+LONGEST = 50_000
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _SCHEMES = frozenset({"http", "https", "mailto"})
 

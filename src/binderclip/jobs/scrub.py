@@ -18,41 +18,66 @@ from binderclip.sdk.env import is_secret_name
 
 MASK = "***"
 SHORTEST_VALUE = 8
-_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (name, re.compile(pattern))
-    for name, pattern in (
-        ("an Anthropic key", r"\bsk-ant-[\w-]{16,}"),
-        ("an OpenAI key", r"\bsk-(?!ant-)(?:proj-|svcacct-|or-v1-)?(?=[\w-]*\d)[\w-]{20,}"),
-        ("an AWS key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
-        ("a GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,})"),
-        ("a GitLab token", r"\bgl(?:pat|dt|rt|cbt|ptt)-[\w-]{20,}"),
-        ("a Google key", r"\bAIza[\w-]{35}"),
-        ("a Google token", r"\bya29\.[\w-]{20,}"),
-        ("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-        ("a Stripe key", r"\b[rs]k_live_[A-Za-z0-9]{16,}"),
-        ("an npm token", r"\bnpm_[A-Za-z0-9]{36}\b"),
-        ("a PyPI token", r"\bpypi-[\w-]{50,}"),
-        ("a Hugging Face token", r"\bhf_[A-Za-z0-9]{30,}"),
-        ("a model vendor's key", r"\b(?:gsk_|xai-|r8_|pplx-)[A-Za-z0-9]{30,}"),
-        ("a SendGrid key", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
-        ("a JSON Web Token", r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-        (
-            "an Authorization header",
-            r"(?i)\b(?:authorization|proxy-authorization)\b[\"']?\s*[:=]\s*[\"']?"
-            r"(?:bearer|basic|token|apikey)\s+(?P<secret>(?=[^\s\"']*(?-i:\d|[a-z][A-Z]))[\w.~+/=-]{8,})",
-        ),
-        (
-            "an API key header",
-            r"(?i)\bx-(?:api|goog-api)-key\b[\"']?\s*[:=]\s*[\"']?"
-            r"(?P<secret>(?=[^\s\"']*(?-i:\d|[a-z][A-Z]))[\w.~+/=-]{12,})",
-        ),
-        (
-            "a password in an address",
-            r"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,80}:"
-            r"(?P<secret>(?!pass(?:word|wd|phrase)?@|secret@|[${%\[])[^\s/@\"'<>*]{6,200})@",
-        ),
-    )
+# Not `\b`: a long run of such words is then looked at once, not once for each of them.
+_APART = r"(?<![\w-])"
+_TOKEN = r"(?=[^\s\"']{0,200}(?-i:\d|[a-z][A-Z]))[\w.~+/=-]"
+_FORMS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("an Anthropic key", ("sk-ant-",), _APART + r"sk-ant-[\w-]{16,}"),
+    (
+        "an OpenAI key",
+        ("sk-",),
+        _APART + r"sk-(?!ant-)(?:proj-|svcacct-|or-v1-)?(?=[\w-]{0,200}\d)[\w-]{20,}",
+    ),
+    (
+        "an AWS key",
+        ("AKIA", "ASIA", "ABIA", "ACCA"),
+        _APART + r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b",
+    ),
+    (
+        "a GitHub token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        _APART + r"(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,})",
+    ),
+    (
+        "a GitLab token",
+        ("glpat-", "gldt-", "glrt-", "glcbt-", "glptt-"),
+        _APART + r"gl(?:pat|dt|rt|cbt|ptt)-[\w-]{20,}",
+    ),
+    ("a Google key", ("AIza",), _APART + r"AIza[\w-]{35}"),
+    ("a Google token", ("ya29.",), _APART + r"ya29\.[\w-]{20,}"),
+    ("a Slack token", ("xox",), _APART + r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("a Stripe key", ("k_live_",), _APART + r"[rs]k_live_[A-Za-z0-9]{16,}"),
+    ("an npm token", ("npm_",), _APART + r"npm_[A-Za-z0-9]{36}\b"),
+    ("a PyPI token", ("pypi-",), _APART + r"pypi-[\w-]{50,}"),
+    ("a Hugging Face token", ("hf_",), _APART + r"hf_[A-Za-z0-9]{30,}"),
+    (
+        "a model vendor's key",
+        ("gsk_", "xai-", "r8_", "pplx-"),
+        _APART + r"(?:gsk_|xai-|r8_|pplx-)[A-Za-z0-9]{30,}",
+    ),
+    ("a SendGrid key", ("SG.",), _APART + r"SG\.[\w-]{16,}\.[\w-]{16,}"),
+    ("a JSON Web Token", ("eyJ",), _APART + r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    (
+        "an Authorization header",
+        ("uthorization", "UTHORIZATION"),
+        r"(?i)\bauthorization\b[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|apikey)\s+"
+        rf"(?P<secret>{_TOKEN}{{8,}})",
+    ),
+    (
+        "an API key header",
+        ("-key", "-Key", "-KEY"),
+        r"(?i)\bx-(?:api|goog-api)-key\b[\"']?\s*[:=]\s*[\"']?"
+        rf"(?P<secret>{_TOKEN}{{12,}})",
+    ),
+    (
+        "a password in an address",
+        ("://",),
+        r"(?i)\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,80}:"
+        r"(?P<secret>(?!pass(?:word|wd|phrase)?@|secret@|[${%\[])[^\s/@\"'<>*]{6,200})@",
+    ),
 )
+"""What it is, what a text must hold to be worth a closer look, and its form."""
+_PATTERNS = tuple((what, hints, re.compile(form)) for what, hints, form in _FORMS)
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s:,.*\\-]*")
@@ -113,7 +138,7 @@ class Scrubber:
 
     def _key_spans(self, text: str) -> list[tuple[int, int, str]]:
         """Private keys, also one that began in an earlier text or goes on in the next."""
-        spans, at = [], 0
+        spans, at, endless = [], 0, False
         while at <= len(text):
             if not self._inside_key:
                 begin = _KEY_BEGINS.search(text, at)
@@ -122,7 +147,8 @@ class Scrubber:
                 start, at = begin.start(), begin.end()
             else:
                 start = at
-            end = _KEY_ENDS.search(text, at)
+            end = None if endless else _KEY_ENDS.search(text, at)
+            endless = end is None
             body = _KEY_BODY.match(text, at)
             reach = end.end() if end else (body.end() if body else at)
             if reach > start and text[start:reach].strip():
@@ -145,7 +171,9 @@ class Scrubber:
 
 def _matches(text: str) -> list[tuple[int, int, str]]:
     found = []
-    for what, pattern in _PATTERNS:
+    for what, hints, pattern in _PATTERNS:
+        if not any(hint in text for hint in hints):
+            continue
         for match in pattern.finditer(text):
             group = "secret" if "secret" in pattern.groupindex else 0
             found.append((*match.span(group), what))
