@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import count
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from tests.browser.stage import Stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
+_numbers = count(1)
 
 
 @pytest.fixture
@@ -23,7 +25,8 @@ def greeter(stage: Stage) -> str:
         "cwd": str(stage.cwd),
         "stranger": {"kept": True},
     }
-    body = {"name": "Greeter", "adapterType": "process", "adapterConfig": config}
+    name = f"Greeter {next(_numbers)}"
+    body = {"name": name, "adapterType": "process", "adapterConfig": config}
     answer = httpx.post(f"{stage.address}/api/agents", json=body)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
@@ -39,7 +42,7 @@ def test_an_agent_is_made_by_the_form_of_its_adapter_and_woken(
     expect(page.get_by_role("listbox")).to_have_count(0)
     page.get_by_label("Name").fill("Echo")
     page.get_by_label("Working directory").fill(str(stage.cwd))
-    page.get_by_label("Command").fill("echo")
+    page.get_by_role("textbox", name="Command").fill("echo")
     page.get_by_role("button", name="Create agent").click()
     expect(page.get_by_role("heading", name="Echo")).to_be_visible()
     page.get_by_label("Wake now").fill("Say it")
@@ -65,7 +68,7 @@ def test_a_field_commits_when_it_is_left_and_a_change_can_be_discarded(
 ) -> None:
     """F2, F3: only what changed is marked and sent; stored keys that nobody knows stay."""
     page = open_page(f"/agents/{greeter}?tab=config")
-    command = page.get_by_label("Command")
+    command = page.get_by_role("textbox", name="Command")
     expect(command).to_have_value("bash")
     save = page.get_by_role("button", name=re.compile("^Save"))
     command.fill("sh")
@@ -89,7 +92,7 @@ def test_a_field_commits_when_it_is_left_and_a_change_can_be_discarded(
 def test_the_environment_test_shows_the_worst_first(open_page: Open, greeter: str) -> None:
     """E1: results by level, with hints."""
     page = open_page(f"/agents/{greeter}?tab=config")
-    command = page.get_by_label("Command")
+    command = page.get_by_role("textbox", name="Command")
     command.fill("no-such-program-here")
     command.press("Enter")
     page.get_by_role("button", name="Test environment").click()
