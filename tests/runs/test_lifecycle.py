@@ -6,15 +6,19 @@ import json
 import sys
 import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from binderclip.contract.entry import System, apply
+import pytest
+
+from binderclip.contract.entry import EntryRecord, System, apply
 from binderclip.contract.session import ResumeDecision
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs import lifecycle
 from binderclip.runs.execute import cancel
 from binderclip.runs.recover import take_over
+from binderclip.runs.retell import retell
 from binderclip.sdk import (
     Assistant,
     Call,
@@ -27,6 +31,8 @@ from binderclip.sdk import (
     Secret,
 )
 from binderclip.store.fileview import is_driven
+from binderclip.store.transcripts import read_transcript
+from binderclip.supervisor.launch import Capture
 from tests.runs.conftest import Heard, Ran, Runs
 
 PROCESS = load_adapter("process")
@@ -314,6 +320,31 @@ def test_a_secret_field_is_masked_and_never_kept(runs: Runs) -> None:
     ran = runs.run(adapter, apiToken=token)
     assert token not in (ran.directory / "run.json").read_text()
     assert ran.heard.texts() == ["*" * len(token)]
+
+
+@pytest.mark.parametrize(
+    ("capture", "told"),
+    [
+        (Capture("pipe", "pipe"), "up to 256 KiB of stdout and stderr may be missing"),
+        (Capture("file", "pipe"), "up to 256 KiB of stderr may be missing"),
+        (Capture("file", "file"), "no output is missing"),
+    ],
+    ids=["pipe", "mixed", "file"],
+)
+def test_a_transcript_says_what_a_killed_supervisor_may_have_cost(
+    runs: Runs, capture: Capture, told: str
+) -> None:
+    """D1: said where it matters, and only what is true of that capture."""
+    ran = runs.run(Talk())
+    attempt = ran.directory / "attempt-1"
+    for name, changes in (("exit", {"adopted": True}), ("meta", {"capture": asdict(capture)})):
+        file = attempt / f"{name}.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+    (attempt / "transcript.jsonl").unlink()
+    assert retell(runs.home, ran.drive.run_id, lambda type: Talk())
+    last = list(read_transcript(attempt / "transcript.jsonl"))[-1]
+    assert isinstance(last, EntryRecord) and isinstance(last.entry, System)
+    assert told in last.entry.text
 
 
 def test_an_agent_that_exits_0_without_its_end_marker_was_cut(runs: Runs) -> None:

@@ -285,6 +285,36 @@ def test_truncation_while_unattended_is_noticed(attempt: Attempt) -> None:
     assert end.stdout_bytes == len(attempt.stdout) >= 10
 
 
+FLOOD = (
+    "import os, sys, time\n"
+    "n = 0\n"
+    "while not os.path.exists(sys.argv[1]):\n"
+    "    os.write(1, b''.join(b'%015d\\n' % m for m in range(n, n + 4096)))\n"
+    "    n += 4096\n"
+    "    time.sleep(0.001)\n"
+)
+
+
+def test_killing_in_the_middle_of_a_flood_loses_one_read_at_most(attempt: Attempt) -> None:
+    """D1: in pipe capture the read in flight is lost with its reader; all the rest is there."""
+    go = attempt.path("go")
+    attempt.start([*python(FLOOD), str(go)], capture=BOTH_PIPE)
+    attempt.wait_until_visible(b"000000000020000\n")
+    attempt.kill_supervisor()
+    attempt.adopt()
+    go.touch()
+    attempt.end()
+    log = attempt.stdout
+    count = int(log[-16:]) + 1
+    whole = b"".join(b"%015d\n" % n for n in range(count))
+    pairs = enumerate(zip(whole, log, strict=False))
+    same = next((at for at, (told, kept) in pairs if told != kept), len(log))
+    assert count % 4096 == 0
+    assert 0 <= len(whole) - len(log) <= 256 << 10
+    assert whole.endswith(log[same:])
+    assert attempt.visible() == log
+
+
 @pytest.mark.parametrize("broken", ["[]", "{", ""])
 def test_a_broken_meta_file_does_not_keep_an_attempt_open(attempt: Attempt, broken: str) -> None:
     """D1: it is written down, and nobody waits for ever."""
