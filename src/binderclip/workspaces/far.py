@@ -13,7 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
-import binderclip
 from binderclip.contract.errors import WorkspaceError
 
 _SENT_ALONG = ("supervisor",)
@@ -104,7 +103,7 @@ class Far:
 @lru_cache(maxsize=1)
 def outpost_file() -> tuple[bytes, str]:
     """The one file that is sent, and the digest that names it."""
-    package = Path(binderclip.__file__).parent
+    package = Path(__file__).resolve().parents[1]
     names = [package / "__init__.py", package / "workspaces" / "__init__.py"]
     for folder in _SENT_ALONG:
         names += sorted((package / folder).glob("*.py"))
