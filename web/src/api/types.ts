@@ -321,3 +321,60 @@ export interface Session {
   tokens: number;
   updatedAt: string;
 }
+
+export type TaskStatus =
+  | "backlog"
+  | "todo"
+  | "in_progress"
+  | "in_review"
+  | "blocked"
+  | "done"
+  | "cancelled";
+
+export interface Task {
+  id: string;
+  identifier: string;
+  title: string;
+  body: string;
+  status: TaskStatus;
+  priority: "critical" | "high" | "medium" | "low";
+  assigneeAgentId: string | null;
+  parentId: string | null;
+  blockedBy: string[];
+  cwd: string | null;
+  checkoutRunId: string | null;
+  createdBy: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+export interface Comment {
+  id: string;
+  author: string;
+  body: string;
+  runId: string | null;
+  createdAt: string;
+}
+
+export interface Interaction {
+  id: string;
+  taskId: string;
+  runId: string | null;
+  agentId: string | null;
+  kind: "request_confirmation" | "suggest_tasks" | "ask_user_questions";
+  status: "open" | "accepted" | "rejected" | "answered" | "cancelled";
+  payload: Record<string, unknown>;
+  createdAt: string;
+  resolvedAt: string | null;
+}
+
+export interface WorkspaceOperation {
+  id: string;
+  runId: string;
+  kind: string;
+  status: string;
+  startedAt: string;
+  endedAt: string | null;
+  error: string | null;
+  waivedBy: string | null;
+}
