@@ -73,7 +73,8 @@ def _by_token(request: Request, site: Site, token: str) -> Actor:
     claim = site.tokens.read(token)
     if claim is None:
         raise _nobody("This token was not made by this server.")
-    view = site.row(claim.run_id)
+    # Its files as well: a run is over when its outcome is there, its row follows.
+    view = site.run(claim.run_id) if site.row(claim.run_id) else None
     if view is None or view.status in TERMINAL_STATES or view.agent_id != claim.agent_id:
         raise _nobody("The run that this token was made for is over.")
     named = request.headers.get(RUN_HEADER, claim.run_id)
