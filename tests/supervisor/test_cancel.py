@@ -11,9 +11,10 @@ import pytest
 from binderclip.supervisor.launch import Cancel, Capture, Limits, request_cancel
 from tests.supervisor.attempts import BOTH_FILE, BOTH_PIPE, Attempt, eventually, python
 
+# Written past the buffer: the signal may come while `ready` is still being flushed.
 STUBBORN = (
-    "import signal, time\n"
-    "signal.signal(signal.SIGTERM, lambda *_: print('heard', flush=True))\n"
+    "import os, signal, time\n"
+    "signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'heard\\n'))\n"
     "print('ready', flush=True)\n"
     "while True: time.sleep(60)\n"
 )
