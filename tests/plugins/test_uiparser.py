@@ -187,6 +187,17 @@ def test_a_parser_that_breaks_in_a_run_leaves_the_rest_generic() -> None:
     builder.finish(0)
 
 
+def test_many_lines_are_asked_for_at_once() -> None:
+    """D11: the pipe is crossed once for hundreds of lines, not once for each."""
+    parser = JsParser(PLAIN)
+    builder = TranscriptBuilder(parser)
+    lines = [("stdout", line, "t") for line in LineSplitter().push(b"a line\n" * 1000)]
+    records = builder.feed_all(lines)  # type: ignore[arg-type]
+    assert (len(records), builder.coverage.understood) == (1000, 1000)
+    assert parser.process._number == 3
+    builder.finish(0)
+
+
 def test_a_parser_reaches_nothing(tmp_path: Path) -> None:
     """U2: language globals only."""
     names = (

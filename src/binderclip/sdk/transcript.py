@@ -108,6 +108,8 @@ class TranscriptBuilder:
     def feed_all(self, lines: Iterable[tuple[Stream, Line, str]]) -> list[Record]:
         """The records of many lines."""
         records: list[Record] = []
+        if self.parser.batched:
+            lines = self._prepared(lines)
         parse, ts = self.parser.parse_line, self._last_ts
         entries: Sequence[Entry] | None
         for stream, line, ts in lines:
