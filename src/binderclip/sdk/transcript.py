@@ -136,6 +136,15 @@ class TranscriptBuilder:
         self._last_ts = ts
         return records
 
+    def _prepared(
+        self, lines: Iterable[tuple[Stream, Line, str]]
+    ) -> list[tuple[Stream, Line, str]]:
+        """The same lines, after a parser in another process was asked for all of them at once."""
+        known = list(lines)
+        told = [(stream, line[1], ts) for stream, line, ts in known if _is_parsed(stream, line)]
+        self.parser.prepare(told)
+        return known
+
     def finish(self, offset: int) -> list[Record]:
         """The records of what the parser still held when the output ended at this offset."""
         try:
