@@ -323,8 +323,9 @@ class CliAdapter(Adapter):
         )
         command = self.command(call)
         env = {**env, **command.env}
-        program = ensure_command_resolvable(command.argv[0], cwd, env)
-        argv = (str(program), *command.argv[1:])
+        argv = tuple(command.argv)
+        if request.execution_target.kind == "local":
+            argv = (str(ensure_command_resolvable(argv[0], cwd, env)), *argv[1:])
         meta = InvocationMeta(
             adapter_type=self.type,
             command=argv[0],

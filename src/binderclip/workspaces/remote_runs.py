@@ -24,6 +24,7 @@ LEASE = "lease"
 BEAT_SEC = 5.0
 _LOOK_SEC = 0.1
 _GUARD_SEC = 1.0
+_MARK = "BINDERCLIP_REMOTE_RUN"
 _CHUNK = 1 << 18
 _OWN = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR")
 
@@ -73,8 +74,11 @@ def finish(asked: dict[str, Any], _body: Path | None) -> dict[str, Any]:
         supervisor.request_cancel(directory, "binderclip", "the run is over", True)
         _keep_supervised(str(directory))
         time.sleep(_LOOK_SEC)
+    ended = supervisor.read_exit(directory) is not None
     shutil.rmtree(directory / SCRATCH, ignore_errors=True)
-    return {"ended": supervisor.read_exit(directory) is not None}
+    if ended and asked.get("remove"):
+        shutil.rmtree(directory, ignore_errors=True)
+    return {"ended": ended}
 
 
 def follow(asked: dict[str, Any]) -> None:
@@ -177,7 +181,11 @@ def _request(
     env.update({name: _moved(v.encode(), moved).decode() for name, v in asked["env"].items()})
     if asked["path"]:
         env["PATH"] = os.pathsep.join([*asked["path"], env.get("PATH", os.defpath)])
+    # A mark of its own: whoever asked for the run may stand on the same machine.
+    mark = f"{asked['runId']}-{asked['attempt']}"
+    env[_MARK] = mark
     return supervisor.Request(
+        marker=f"{_MARK}={mark}",
         attempt_dir=str(directory),
         run_id=asked["runId"],
         attempt=asked["attempt"],
