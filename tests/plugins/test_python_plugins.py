@@ -14,6 +14,7 @@ from binderclip.contract.errors import AdapterError, AdapterLoadError, ContractE
 from binderclip.plugins.records import PluginStore
 from binderclip.plugins.registry import load_adapter
 from binderclip.plugins.service import Plugins
+from binderclip.sdk.parser import GenericParser
 
 from .conftest import ECHO, Run, write_python
 
@@ -280,6 +281,17 @@ def test_a_built_in_type_is_claimed_only_on_purpose(
     assert plugins.load("claude_local").origin != "binderclip.adapters.claude_local"
     plugins.remove("claude_local")
     assert plugins.load("claude_local").origin == "binderclip.adapters.claude_local"
+
+
+def test_an_override_may_be_read_by_the_built_in_parser(plugins: Plugins, tmp_path: Path) -> None:
+    """U5: its own parser, else the built-in's if it says so, else generic."""
+    file = str(write_python(tmp_path / "echo.py", "claude_local"))
+    plugins.install(file, override=True)
+    assert isinstance(plugins.load("claude_local").create_parser(), GenericParser)
+    plugins.install(file, override=True, builtin_parser=True)
+    plugins.reload("claude_local")
+    parser = plugins.load("claude_local").create_parser()
+    assert type(parser).__module__.startswith("binderclip.adapters.claude_local")
 
 
 def test_two_plugins_cannot_have_one_type(plugins: Plugins, tmp_path: Path) -> None:

@@ -46,9 +46,12 @@ def _say(record: PluginRecord, what: str, as_json: bool) -> None:
 @click.command("install")
 @click.argument("spec", metavar="SPEC")
 @click.option("--override", is_flag=True, help="Let it stand for the built-in adapter of its type.")
+@click.option("--builtin-parser", is_flag=True, help="Read an override by the built-in parser.")
 @_SCRIPTS
 @_JSON
-def install(spec: str, override: bool, allow_scripts: bool, as_json: bool) -> None:
+def install(
+    spec: str, override: bool, builtin_parser: bool, allow_scripts: bool, as_json: bool
+) -> None:
     """Install an adapter from npm, PyPI or a path.
 
     \b
@@ -60,7 +63,11 @@ def install(spec: str, override: bool, allow_scripts: bool, as_json: bool) -> No
     plugin is checked before it is used; install scripts do not run unless they are allowed.
     """
     record = _plugins().install(
-        spec, scripts=allow_scripts, override=override, told=_steps(as_json)
+        spec,
+        scripts=allow_scripts,
+        override=override,
+        builtin_parser=builtin_parser,
+        told=_steps(as_json),
     )
     _say(record, "is installed", as_json)
 

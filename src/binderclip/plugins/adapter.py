@@ -29,11 +29,13 @@ from binderclip.sdk.adapter import Adapter, Host, Plan
 from binderclip.sdk.checks import CheckCall
 from binderclip.sdk.config import read_config
 from binderclip.sdk.env import clean_env
+from binderclip.sdk.loading import load_adapter_from
 from binderclip.sdk.outcome import Outcome
 from binderclip.sdk.parser import GenericParser, Parser
 from binderclip.sdk.prompt import render_prompt
 
 HERE = Path(__file__).resolve().parent
+BUILT_IN = HERE.parent / "adapters"
 RUNS = "runs"
 """In a version's directory: one file for each run that uses it, so that it is not removed."""
 LIVE_SECONDS = 60
@@ -103,6 +105,8 @@ class PluginAdapter(Adapter):
         if told.parser.state == "ready":
             source = read_source(self.folder, told.parser)
             return JsParser(source, renumber=not is_deterministic(told.parser))
+        if told.builtin_parser and (BUILT_IN / told.type).is_dir():
+            return load_adapter_from(f"binderclip.adapters.{told.type}").create_parser()
         return GenericParser()
 
     def host_command(self) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ class Description(Wire, frozen=True, kw_only=True, omit_defaults=False):
     methods: tuple[str, ...] = ()
     own_parser: bool = False
     """The plugin has a parser in Python, which the host asks before any `ui-parser.js`."""
+    builtin_parser: bool = False
+    """An override that brings no parser of its own is read by the built-in one (U5)."""
     parser_folder: str | None = None
     parser: ParserReport = ParserReport()
     notes: tuple[str, ...] = ()

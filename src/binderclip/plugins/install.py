@@ -32,7 +32,12 @@ DESCRIBE_SECONDS = 30
 
 
 def make_version(
-    store: PluginStore, source: Source, *, scripts: bool, told: Told
+    store: PluginStore,
+    source: Source,
+    *,
+    scripts: bool,
+    told: Told,
+    builtin_parser: bool = False,
 ) -> tuple[Path, Description]:
     """A directory with a new version of the plugin, described and checked."""
     directory = store.folder / _folder_name(source) / secrets.token_hex(6)
@@ -40,6 +45,7 @@ def make_version(
         fetched = fetch(source, directory, scripts=scripts, told=told)
         told("load", "Asking it what it is.")
         description = describe(fetched, directory)
+        description = msgspec.structs.replace(description, builtin_parser=builtin_parser)
         if description.parser.state == "refused":
             told("parser", f"Its ui-parser.js is not used: {description.parser.reason}.")
         write_description(directory, description)

@@ -68,11 +68,22 @@ class Plugins:
         return self.store.description_of(self.store.get(type))
 
     def install(
-        self, spec: str, *, scripts: bool = False, override: bool = False, told: Told = silent
+        self,
+        spec: str,
+        *,
+        scripts: bool = False,
+        override: bool = False,
+        builtin_parser: bool = False,
+        told: Told = silent,
     ) -> PluginRecord:
-        """Install a new plugin, or another version of one that came from the same package."""
+        """Install a new plugin, or another version of one that came from the same package.
+
+        `builtin_parser` lets an override without a parser be read by the built-in adapter's (U5).
+        """
         source = read_spec(spec)
-        directory, description = make_version(self.store, source, scripts=scripts, told=told)
+        directory, description = make_version(
+            self.store, source, scripts=scripts, told=told, builtin_parser=builtin_parser
+        )
         with self.store.changing():
             try:
                 self._refuse_taken(description, source, override)
@@ -216,7 +227,10 @@ class Plugins:
     def _replace(
         self, record: PluginRecord, source: Source, told: Told, scripts: bool = False
     ) -> PluginRecord:
-        directory, description = make_version(self.store, source, scripts=scripts, told=told)
+        kept = self.store.description_of(record).builtin_parser
+        directory, description = make_version(
+            self.store, source, scripts=scripts, told=told, builtin_parser=kept
+        )
         with self.store.changing():
             try:
                 if description.type != record.type:

@@ -37,6 +37,7 @@ class Install(Body):
     is_local_path: bool = False
     allow_scripts: bool = False
     override: bool = False
+    builtin_parser: bool = False
 
 
 class Change(Body):
@@ -61,7 +62,11 @@ def install(site: TheSite, _: ThePerson, body: Install) -> Response:
     """Install an adapter from npm, PyPI or a path of this machine."""
     spec = _spec(body)
     record = _plugins(site).install(
-        spec, scripts=body.allow_scripts, override=body.override, told=_told(site, spec)
+        spec,
+        scripts=body.allow_scripts,
+        override=body.override,
+        builtin_parser=body.builtin_parser,
+        told=_told(site, spec),
     )
     return answer(_changed(site, record), 201)
 
