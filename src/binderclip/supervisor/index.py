@@ -20,6 +20,7 @@ class IndexWriter:
         self.covered = {"o": 0, "e": 0}
         self._noted: dict[str, int] = {}
         self._last_ms = {"o": 0, "e": 0}
+        self._due = {"o": 0.0, "e": 0.0}
         self._last_us = 0
         self._unwritten = b""
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -38,12 +39,13 @@ class IndexWriter:
 
     def flush(self, final: bool = False) -> None:
         """Write what is due; with `final` all of it."""
+        tick = time.monotonic()
         for letter, end in list(self._noted.items()):
-            now = max(time.time_ns() // 1000, self._last_us)
-            if now // 1000 <= self._last_ms[letter]:
-                if not final:
-                    continue
-                now = (self._last_ms[letter] + 1) * 1000
+            if tick < self._due[letter] and not final:
+                continue
+            self._due[letter] = tick + 0.001
+            # A wall clock that was set back stands still, more or less, until it is right again.
+            now = max(time.time_ns() // 1000, self._last_us, (self._last_ms[letter] + 1) * 1000)
             self._last_us = now
             self._last_ms[letter] = now // 1000
             self.covered[letter] = end
