@@ -14,9 +14,9 @@ from binderclip.contract.manifest import (
     Manifest,
     Model,
     humanised,
-    plain_capabilities,
     read_manifest,
 )
+from binderclip.contract.wire import to_plain
 
 FULL = """
 id = "my_agent"
@@ -97,7 +97,7 @@ def test_unknown_types_get_a_readable_label(kind: str, label: str) -> None:
 
 def test_flags_have_the_contracts_defaults() -> None:
     """C1: all off, and the usual key for instructions."""
-    assert plain_capabilities(Capabilities()) == {
+    assert to_plain(Capabilities()) == {
         "supportsLocalAgentJwt": False,
         "supportsInstructionsBundle": False,
         "instructionsPathKey": "instructionsFilePath",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -92,9 +92,3 @@ def read_manifest(path: Path) -> Manifest:
 def humanised(adapter_type: str) -> str:
     """A label for a type that nobody here knows: `my_k8s_agent` becomes "My K8s Agent" (P6)."""
     return " ".join(word.capitalize() for word in adapter_type.split("_") if word)
-
-
-def plain_capabilities(capabilities: Capabilities) -> dict[str, Any]:
-    """The flags as they stand in JSON."""
-    plain: dict[str, Any] = msgspec.to_builtins(capabilities)
-    return plain
