@@ -20,6 +20,7 @@ _COMMANDS = {
     "jobs": "List jobs: runs that continue each other or share a task.",
     "agents": "List agents; make, change and wake them.",
     "tasks": "List tasks; make, change, discuss and decide them.",
+    "workspaces": "List workspaces; diff, merge, export, clean, resolve them.",
     "sessions": "List the sessions that --continue resumes, or reset one.",
     "adapters": "List the agent runtimes that can be run; install, check, make others.",
     "doctor": "Test whether agents can run here, and say what is missing.",

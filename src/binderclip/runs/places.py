@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,11 @@ from binderclip.store.agents import Agents
 from binderclip.store.database import Database
 from binderclip.store.environments import Environments
 from binderclip.store.operations import FINALIZE, Operations
+from binderclip.store.runs import RunStore
 from binderclip.store.tasks import Tasks
+from binderclip.workspaces.cleaning import Policy, Verdict, clean, judge
 from binderclip.workspaces.merging import Choice
+from binderclip.workspaces.record import Workspace
 from binderclip.workspaces.repository import reason_against_worktree
 from binderclip.workspaces.worktrees import Wanted, prepare, prepare_directory
 
@@ -57,11 +61,13 @@ class _Case:
         )
 
 
-def open_workplace(control: Control, run_id: str, port: Port = lambda: None) -> Workplace | None:
+def open_workplace(
+    control: Control, run_id: str, port: Port = lambda: None, *, worktrees: bool = True
+) -> Workplace | None:
     """Make the workspace of a run ready; None if it works in its directory as it is."""
     case = _read(control.db, run_id)
     ssh = environment_target(case.environment)
-    worktree = _has_worktree(case)
+    worktree = worktrees and _has_worktree(case)
     if ssh is None and not worktree:
         return None
     place = Workplace(control, run_id, case.task.id if case.task else None, None, ssh)
@@ -160,3 +166,29 @@ def _could_not(
         final = operations.begin(place.run_id, place.task_id, FINALIZE, now)
     waits = isinstance(problem, RestoreConflict)
     control.end_finalize(final.id, succeeded=not waits, error=problem.message if waits else None)
+
+
+def remove_copy(control: Control, workspace: Workspace) -> Workspace:
+    """Remove the copy of a workspace on another machine, once all of it is here (W6, W8)."""
+    if workspace.remote_dir is None or workspace.environment_id is None:
+        return workspace
+    with control.db.reading() as connection:
+        ssh = environment_target(Environments(connection).get(workspace.environment_id))
+    place = Workplace(control, workspace.run_id or "", None, workspace, ssh)
+    trip = place.trip()
+    if trip is not None:
+        trip.remove_copy()
+    return all_workspaces(control.db).change(workspace, remote_dir=None)
+
+
+def clean_workspaces(control: Control, policy: Policy, *, dry_run: bool = False) -> list[Verdict]:
+    """Remove what the policy lets go, here and on other machines; what is in use stays."""
+    workspaces = all_workspaces(control.db)
+    busy = set(RunStore(control.db).unfinished())
+    if not dry_run:
+        for verdict in judge(workspaces, policy, control.clock(), busy):
+            if verdict.removes and verdict.workspace.remote_dir is not None:
+                with suppress(WorkspaceError):
+                    # A copy that cannot be removed keeps its workspace, with that as the reason.
+                    remove_copy(control, verdict.workspace)
+    return clean(workspaces, policy, control.clock(), busy=busy, dry_run=dry_run)

@@ -78,7 +78,7 @@ class Workplace:
 
     def carry(self) -> None:
         """Bring the workspace to the machine that the agent works on."""
-        trip = self._trip()
+        trip = self.trip()
         if trip is not None and self.workspace is not None:
             workspaces = all_workspaces(self.control.db)
             self.workspace = workspaces.change(self.workspace, remote_dir=self._remote_dir())
@@ -153,7 +153,7 @@ class Workplace:
         if self.workspace is None:
             return
         workspaces = all_workspaces(self.control.db)
-        trip = self._trip()
+        trip = self.trip()
         if trip is None:
             if Git(self.workspace.tree).resolve("HEAD") is None:
                 raise WorkspaceError(f"The worktree {self.workspace.tree} is gone or damaged.")
@@ -181,7 +181,8 @@ class Workplace:
                 message = f"Processes of the run are still alive on {self.ssh.name}."
                 raise WorkspaceError(message, hint="End them there, then try again.")
 
-    def _trip(self) -> Trip | None:
+    def trip(self) -> Trip | None:
+        """The way to the copy on another machine; None if nothing travels."""
         if self.ssh is None or self.ssh.in_place or self.workspace is None:
             return None
         journal = all_workspaces(self.control.db).journal(self.workspace.id)

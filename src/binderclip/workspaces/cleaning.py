@@ -75,7 +75,7 @@ def clean(
     verdicts = judge(workspaces, policy, now, busy)
     if dry_run:
         return verdicts
-    return [_carry_out(workspaces, policy, one) if one.removes else one for one in verdicts]
+    return [_decided(workspaces, policy, one) for one in verdicts]
 
 
 def judge(
@@ -115,8 +115,6 @@ def _reason_to_keep(workspaces: Workspaces, one: Workspace, busy: Collection[str
         return "a restore is unfinished"
     if one.state == "conflict" or _pending(one):
         return "work of a remote run has not been brought back"
-    if one.remote_dir is not None:
-        return "its copy on another machine has not been removed"
     return _unkeepable(Path(one.tree)) if one.kind == "worktree" else None
 
 
@@ -138,6 +136,15 @@ def _unkeepable(tree: Path) -> str | None:
         if ".git" in folders:
             folders.remove(".git")
     return None
+
+
+def _decided(workspaces: Workspaces, policy: Policy, verdict: Verdict) -> Verdict:
+    if not verdict.removes:
+        return verdict
+    if verdict.workspace.remote_dir is not None:
+        reason = "its copy on another machine has not been removed"
+        return Verdict(verdict.workspace, False, reason, verdict.bytes)
+    return _carry_out(workspaces, policy, verdict)
 
 
 def _carry_out(workspaces: Workspaces, policy: Policy, verdict: Verdict) -> Verdict:
