@@ -3,7 +3,11 @@
 import { EventFeed } from "./stream";
 import type { RunView } from "./types";
 
-type Notice = { name: "run"; run: RunView } | { name: "reset" };
+export type Notice =
+  | { name: "run"; run: RunView }
+  | { name: "adapter" }
+  | { name: "progress"; about: string; step: string }
+  | { name: "reset" };
 type Listener = (notice: Notice) => void;
 
 class Board {
@@ -42,6 +46,14 @@ class Board {
         },
         events: {
           run: (data) => pass({ name: "run", run: JSON.parse(data) as RunView }),
+          adapter: () => pass({ name: "adapter" }),
+          "adapter-progress": (data) => {
+            const { about, progress } = JSON.parse(data) as {
+              about: string;
+              progress: { step?: string; message?: string };
+            };
+            pass({ name: "progress", about, step: progress.message ?? progress.step ?? "" });
+          },
           reset: () => pass({ name: "reset" }),
         },
       },

@@ -29,6 +29,7 @@ export class RunList {
   constructor() {
     this.forget = board.hear((notice) => {
       if (notice.name === "reset") void this.open(this.filter);
+      else if (notice.name !== "run") return;
       else if (fits(notice.run, this.filter)) this.put([notice.run]);
       else this.drop(notice.run.id);
     });

@@ -1,0 +1,106 @@
+"""Adapters, costs and settings in a real browser; and what holds for every page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.stage import Stage
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+Open = Callable[..., Page]
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+PAGES = ("/runs", "/tasks", "/tasks?view=board", "/agents", "/agents/new", "/adapters", "/costs")
+PAGES += ("/settings",)
+
+
+def as_person(page: Page, stage: Stage, path: str) -> None:
+    token = (stage.home / "token").read_text().strip()
+    page.goto(f"{stage.address}/?token={token}")
+    page.goto(stage.address + path)
+
+
+def test_adapters_show_what_they_can_and_are_disabled_by_a_person(
+    open_page: Open, stage: Stage
+) -> None:
+    """C2, P2: badges come from capabilities; a refusal is told; a disabled one leaves the menu."""
+    page = open_page("/adapters")
+    row = page.get_by_role("listitem").filter(has_text="claude_local")
+    expect(row).to_contain_text("instructions")
+    http = page.get_by_role("button", name="HTTP endpoint")
+    http.click()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    as_person(page, stage, "/adapters")
+    http.click()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("button", name="Enable")).to_be_visible()
+    page.goto(f"{stage.address}/agents/new")
+    page.get_by_role("button", name=re.compile("^Adapter")).click()
+    expect(page.get_by_role("option").first).to_be_visible()
+    expect(page.get_by_role("option", name="HTTP endpoint")).to_have_count(0)
+    as_person(page, stage, "/adapters")
+    http.click()
+    page.get_by_role("button", name="Enable").click()
+    expect(page.get_by_role("button", name="Disable")).to_be_visible()
+
+
+def test_what_cannot_be_installed_says_why(open_page: Open, stage: Stage) -> None:
+    """P5: a bad plugin is refused with a reason."""
+    page = open_page("/adapters")
+    as_person(page, stage, "/adapters")
+    page.get_by_label("Install").fill(str(stage.folder / "nowhere"))
+    page.get_by_role("button", name="Install").click()
+    expect(page.get_by_role("alert")).to_contain_text("nowhere")
+
+
+def test_unknown_cost_is_shown_as_unknown(open_page: Open, stage: Stage, told: str) -> None:
+    """D10: money is exact or unknown, never 0 instead."""
+    stage.call("run", "--adapter", "process", "--json", "--", "true")
+    page = open_page("/costs?by=adapterType")
+    row = page.get_by_role("row").filter(has_text="Process")
+    expect(row).to_contain_text("unknown")
+    expect(page.get_by_role("row").filter(has_text="Story Teller")).to_contain_text("$")
+
+
+def test_a_secret_is_kept_and_never_shown(open_page: Open, stage: Stage) -> None:
+    """D8: the page knows names; values only go in."""
+    page = open_page("/settings")
+    as_person(page, stage, "/settings")
+    page.get_by_label("Name of the secret").fill("DEPLOY_KEY")
+    page.get_by_label("Value of the secret").fill("hunter2-hunter2")
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_role("listitem").filter(has_text="DEPLOY_KEY")).to_be_visible()
+    assert "hunter2" not in page.content()
+    assert "hunter2" not in httpx.get(f"{stage.address}/api/secrets").text
+
+
+def test_the_theme_is_chosen_and_remembered(open_page: Open) -> None:
+    page = open_page("/settings")
+    page.get_by_label("dark", exact=True).check()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_accessible_and_fits(
+    open_page: Open, told: str, path: str, width: int
+) -> None:
+    """Labels, contrast, roles; no sideways scrolling on a phone."""
+    page = open_page(path, width, 844, "dark" if width == 390 else "light")
+    expect(page.locator("main h1, main [role=row]").first).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run().then((told) => told.violations)")
+    serious = [
+        (one["id"], [node["html"][:160] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
