@@ -1,4 +1,4 @@
-"""Takes a picture of every page at both widths and in both themes into a folder, to be looked at."""
+"""Takes pictures of every page, both widths and themes, into a folder, to be looked at."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def take(browser: Browser, stage: Stage, pages: dict[str, str], target: Path) ->
             page = context.new_page()
             for name, path in pages.items():
                 page.goto(stage.address + path)
-                page.locator("main h1, main [role=row], main .slot").first.wait_for()
+                page.locator("main h1, main [role=row], main .slot").first.wait_for(state="attached")
                 page.wait_for_timeout(300)
                 page.screenshot(path=target / f"{name}-{width}-{scheme}.png")
                 taken += 1
