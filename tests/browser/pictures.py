@@ -15,6 +15,7 @@ from tests.browser.stage import Stage
 
 WIDTHS = {1280: 800, 390: 844}
 SCHEMES = ("light", "dark")
+DRAWN = "main h1, main [role=row], main .slot"
 
 
 def furnished(stage: Stage) -> dict[str, str]:
@@ -74,7 +75,7 @@ def take(browser: Browser, stage: Stage, pages: dict[str, str], target: Path) ->
             page = context.new_page()
             for name, path in pages.items():
                 page.goto(stage.address + path)
-                page.locator("main h1, main [role=row], main .slot").first.wait_for(state="attached")
+                page.locator(DRAWN).first.wait_for(state="attached")
                 page.wait_for_timeout(300)
                 page.screenshot(path=target / f"{name}-{width}-{scheme}.png")
                 taken += 1
