@@ -14,6 +14,7 @@ import pytest
 from binderclip.contract.check import CheckRequest
 from binderclip.contract.errors import ContractError
 from binderclip.plugins.service import Plugins
+from binderclip.sdk.adapter import Host
 from binderclip.sdk.checks import CheckCall
 from binderclip.sdk.config import config_from_assignments
 
@@ -76,6 +77,22 @@ def test_the_context_has_what_adapters_look_for(
     assert seen["agent"]["adapterConfig"] == seen["config"]
     assert seen["context"]["paperclipWorkspace"]["cwd"] == cwd
     assert seen["runtime"]["sessionParams"] is None
+
+
+def test_skills_are_lent_as_adapters_expect_them(
+    plugins: Plugins, run: Start, tmp_path: Path
+) -> None:
+    """K1: by config for npm adapters, by the plan of a Python plugin's own command."""
+    skill = tmp_path / "skills" / "paperclip"
+    skill.mkdir(parents=True)
+    plugins.install(str(write_npm(tmp_path / "speaker")))
+    done = run("speaker")
+    host = Host(dict(os.environ), tmp_path, skills=(skill,), attempt_dir=tmp_path)
+    assert done.drive.request is not None
+    plan = done.drive.adapter.plan(done.drive.request, host)
+    given = json.loads(plan.stdin or b"")["config"]
+    assert given["paperclipRuntimeSkills"][0]["source"] == str(skill)
+    assert given["paperclipSkillSync"] == {"desiredSkills": ["paperclip"]}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from binderclip.plugins.parsing import JsParser
 from binderclip.plugins.service import Plugins
 from binderclip.plugins.uiparser import declared_by_package, examine, is_deterministic
 from binderclip.sdk.lines import LineSplitter
+from binderclip.sdk.parser import GenericParser
 from binderclip.sdk.testing.replay import replay
 from binderclip.sdk.transcript import TranscriptBuilder
 
@@ -247,6 +248,24 @@ def test_a_plugins_parser_serves_transcript_replay_and_browser(
     assert second is not None
     assert second.etag != first.etag
     assert [type(e) for e in replay(plugins.load("speaker"), b"hello\n").entries] == [Stdout]
+
+
+def test_a_parser_that_was_changed_or_lost_on_disk_is_not_used(
+    plugins: Plugins, tmp_path: Path
+) -> None:
+    """U3: only what was examined is served; a reload examines it anew."""
+    exports = {".": "./index.js", "./ui-parser": "./p.js"}
+    folder = write_npm(tmp_path / "speaker", exports=exports)
+    (folder / "p.js").write_text(PLAIN)
+    plugins.install(str(folder))
+    kept = Path(plugins.describe("speaker").source, "p.js")
+    kept.write_text("export const parseStdoutLine = 7;")
+    assert plugins.ui_parser("speaker") is None
+    kept.unlink()
+    assert plugins.ui_parser("speaker") is None
+    assert isinstance(plugins.load("speaker").create_parser(), GenericParser)
+    plugins.reload("speaker")
+    assert plugins.ui_parser("speaker") is not None
 
 
 def test_a_refused_parser_is_generic_and_tells_why(plugins: Plugins, tmp_path: Path) -> None:

@@ -128,3 +128,28 @@ def test_an_override_is_paused_and_resumed(served: Served, tmp_path: Path) -> No
     assert view is not None
     assert (view["source"], view["overridePaused"]) == ("builtin", True)
     served.ask("DELETE", "/api/adapters/codex_local", 204)
+
+
+def test_a_hostile_set_never_disturbs_the_server_or_other_runs(
+    served: Served, tmp_path: Path
+) -> None:
+    """P4: each is refused with a reason while a run goes on; the server is the same process."""
+    served.client.headers.update(served.person)
+    agent = served.agent("steady", "until [ -e gate ]; do sleep 0.05; done; echo steady")
+    run = served.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"]
+    refused = {
+        "crash.py": "import os; os._exit(9)",
+        "flood.py": "import os\nfor _ in range(32): os.write(1, b'x' * 10**6)\nraise OSError(1)",
+        "shape.py": "def create_adapter(): return 7",
+    }
+    for name, code in refused.items():
+        (tmp_path / name).write_text(code)
+        answer = served.client.post("/api/adapters/install", json={"spec": str(tmp_path / name)})
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error"]["message"]
+    claim = str(write_python(tmp_path / "claim.py", "gemini_local"))
+    taken = served.client.post("/api/adapters/install", json={"spec": claim})
+    assert "claims the built-in type" in taken.json()["error"]["message"]
+    (served.home.path.parent / "gate").touch()
+    assert served.ended(run)["summary"] == "steady"
+    assert served.process.poll() is None

@@ -25,9 +25,10 @@ from binderclip.plugins.node import find_node
 from binderclip.plugins.parsing import JsParser, PythonParser
 from binderclip.plugins.rpc import PluginProcess
 from binderclip.plugins.uiparser import is_deterministic, read_source
-from binderclip.sdk.adapter import Adapter, Host, Plan
+from binderclip.sdk.adapter import Adapter, Call, Host, Plan
 from binderclip.sdk.checks import CheckCall
 from binderclip.sdk.config import read_config
+from binderclip.sdk.direct import RUNTIME_SKILLS
 from binderclip.sdk.env import clean_env
 from binderclip.sdk.loading import load_adapter_from
 from binderclip.sdk.outcome import Outcome
@@ -102,8 +103,8 @@ class PluginAdapter(Adapter):
         told = self.description
         if told.own_parser:
             return PythonParser(self.new_process(), structured=told.structured)
-        if told.parser.state == "ready":
-            source = read_source(self.folder, told.parser)
+        source = read_source(self.folder, told.parser)
+        if source is not None:
             return JsParser(source, renumber=not is_deterministic(told.parser))
         if told.builtin_parser and (BUILT_IN / told.type).is_dir():
             return load_adapter_from(f"binderclip.adapters.{told.type}").create_parser()
@@ -117,6 +118,9 @@ class PluginAdapter(Adapter):
         return (told.interpreter or sys.executable, "-P", "-m", "binderclip.sdk.host", told.source)
 
     def plan(self, request: ExecutionRequest, host: Host) -> Plan:
+        if host.skills:
+            context = {**request.context, RUNTIME_SKILLS: _skill_entries(host.skills)}
+            request = msgspec.structs.replace(request, context=context)
         plan = super().plan(request, host)
         self._hold(request.run_id)
         if not self.is_npm:
@@ -149,6 +153,18 @@ class PluginAdapter(Adapter):
         if isinstance(found, Mapping):
             found = found.get("model")
         return found if isinstance(found, str) and found else None
+
+    def sync_skills(self, call: Call) -> None:
+        if not self.is_npm or "syncSkills" not in self.description.methods:
+            return
+        skills = _skill_entries(call.skills)
+        names = [each["key"] for each in skills]
+        config = {**nested(to_plain(call.request.config)), RUNTIME_SKILLS: skills}
+        config["paperclipSkillSync"] = {"desiredSkills": names}
+        agent = call.request.agent
+        asked = {"agentId": agent.id, "companyId": agent.company_id, "adapterType": self.type}
+        args = [{**asked, "config": config}, names]
+        self._call("call", {"name": "syncSkills", "args": args, "env": call.env})
 
     def list_skills(self, call: CheckCall) -> Sequence[str]:
         if "listSkills" not in self.description.methods:
@@ -223,6 +239,10 @@ class PluginAdapter(Adapter):
         for name in ("taskId", "taskTitle", "taskBody", "commentId", "wakeReason"):
             if isinstance(context.get(name), str):
                 config.setdefault(name, context[name])
+        skills = context.get(RUNTIME_SKILLS)
+        if skills:
+            config[RUNTIME_SKILLS] = skills
+            config["paperclipSkillSync"] = {"desiredSkills": [each["key"] for each in skills]}
         runtime = {"sessionId": None, "sessionParams": None, "sessionDisplayId": None}
         runtime |= {"taskKey": None, **plain.get("runtime", {})}
         return {**plain, "config": config, "runtime": runtime, "secrets": list(plan.secrets)}
@@ -298,6 +318,14 @@ def _models(found: Any) -> tuple[Model, ...]:
         for each in (listed if isinstance(listed, list) else [])
         if isinstance(each, Mapping) and isinstance(each.get("id"), str)
     )
+
+
+def _skill_entries(skills: Sequence[Path]) -> list[dict[str, str]]:
+    """Skills as Paperclip's adapters read them from their config."""
+    return [
+        {"key": path.name, "runtimeName": path.name, "name": path.name, "source": str(path)}
+        for path in skills
+    ]
 
 
 def _skill_name(each: Any) -> str | None:

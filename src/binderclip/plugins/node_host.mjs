@@ -10,6 +10,7 @@ import { describe, loadAdapter } from "./node_load.mjs";
 const IDLE_MS = 120_000;
 const LINGER_MS = 5_000;
 const SUMMARY_PROBE = 120;
+const KEPT_CHARACTERS = 1024 * 1024;
 
 const [mode, folder] = process.argv.slice(2);
 
@@ -70,7 +71,10 @@ class Printed {
     this.tail = "";
   }
   note(stream, bytes) {
-    if (stream === 1) this.tail = (this.tail + bytes.toString("utf8")).slice(-1024 * 1024);
+    if (stream !== 1) return;
+    this.tail += bytes.toString("utf8");
+    // Cut rarely: a child may print a few bytes at a time.
+    if (this.tail.length > 2 * KEPT_CHARACTERS) this.tail = this.tail.slice(-KEPT_CHARACTERS);
   }
   has(text) {
     const probe = text.trim().split("\n")[0].slice(0, SUMMARY_PROBE).trim();
@@ -90,7 +94,7 @@ function signalChildren(signal) {
   }
 }
 
-function context(request, keep, printed) {
+function context({ secrets, ...request }, keep, printed) {
   const cwd = request.config.cwd;
   const write = (stream, bytes) => {
     printed.note(stream, bytes);

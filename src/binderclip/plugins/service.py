@@ -178,10 +178,10 @@ class Plugins:
         if record is None or (type in built_in_types() and record.override_paused):
             return None
         description = self.store.description_of(record)
-        if description.parser.state != "ready":
-            return None
         folder = Path(description.parser_folder or description.source)
         source = read_source(folder, description.parser)
+        if source is None:
+            return None
         etag = f'"{record.version}-{description.parser.sha256[:20]}"'
         return UiParser(source=source, etag=etag, report=description.parser)
 

@@ -67,10 +67,15 @@ def examine(
     return _tried(source, known, lines)
 
 
-def read_source(folder: Path, report: ParserReport) -> str:
-    """The parser's text, as it was when it was examined."""
-    assert report.path is not None
-    return (folder / report.path).resolve().read_text("utf-8")
+def read_source(folder: Path, report: ParserReport) -> str | None:
+    """The parser's text, if it may be used and is still what was examined."""
+    if report.state != "ready" or report.path is None:
+        return None
+    try:
+        data = (folder / report.path).resolve().read_bytes()
+    except OSError:
+        return None
+    return data.decode("utf-8") if hashlib.sha256(data).hexdigest() == report.sha256 else None
 
 
 def imports_of(source: str) -> list[str]:

@@ -23,6 +23,8 @@ from binderclip.sdk.transcript import TranscriptBuilder
 if TYPE_CHECKING:
     from binderclip.sdk.adapter import CliAdapter, ExecutionContext, Plan
 
+RUNTIME_SKILLS = "paperclipRuntimeSkills"
+"""Where a run's context lists the skills that its agent is lent, each with its folder."""
 FRESH_RETRY = "[binderclip] The runtime does not know this session; trying once with a fresh one.\n"
 
 
@@ -46,7 +48,8 @@ async def _attempt(
 
     api_url = ctx.env.get("PAPERCLIP_API_URL")
     with TemporaryDirectory(prefix="binderclip-") as scratch:
-        plan = adapter.plan(request, Host(ctx.env, Path(scratch), api_url=api_url))
+        host = Host(ctx.env, Path(scratch), api_url=api_url, skills=_skills(request))
+        plan = adapter.plan(request, host)
         await ctx.on_meta(plan.meta)
         reader = _Reader(ctx, TranscriptBuilder(adapter.create_parser()))
         done = await _run(request.run_id, plan, reader)
@@ -62,6 +65,12 @@ async def _attempt(
             limits=plan.limits,
         )
         return adapter.conclude(outcome)
+
+
+def _skills(request: ExecutionRequest) -> tuple[Path, ...]:
+    listed = request.context.get(RUNTIME_SKILLS)
+    found = [each.get("source") for each in listed or () if isinstance(each, dict)]
+    return tuple(Path(source) for source in found if isinstance(source, str))
 
 
 async def _run(run_id: str, plan: Plan, reader: _Reader) -> ChildResult:
