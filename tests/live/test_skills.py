@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from binderclip.runs.lending import shipped_skills
 from binderclip.sdk.skills import check_skill, skill_summary
 from binderclip.sdk.testing.scripted_model import ScriptedModel, Shell, Turn
-from binderclip.server.site import shipped_skills
 from tests.live.agent import missing
 from tests.live.install import search_path
 from tests.live.runtimes import CLAUDE

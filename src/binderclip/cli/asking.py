@@ -38,7 +38,7 @@ class Api:
 
     def __init__(self, home: Home | None = None) -> None:
         self.home = home or Home.from_env().ensure()
-        self.address = _running(self.home)
+        self.address = running(self.home)
         self._app: Any = None
 
     @property
@@ -96,7 +96,7 @@ class Api:
         return _HERE, self._app.state.site.tokens.person, httpx.ASGITransport(self._app)
 
 
-def _running(home: Home) -> str | None:
+def running(home: Home) -> str | None:
     """Where the home's server listens, if it does; what is there may be the server of another."""
     if not locks.held(str(home.path / "worker.lock")):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 from binderclip.cli import INTERRUPTED
 from binderclip.cli.ending import ending_of, exit_code
 from binderclip.cli.interrupt import interruptible
-from binderclip.cli.show import Show, heading, show_for
+from binderclip.cli.show import Show, TextShow, heading, show_for
 from binderclip.cli.terminal import Terminal
 from binderclip.cli.words import homely
 from binderclip.contract.errors import BadWorkingDirectory
@@ -47,6 +48,8 @@ class WithCommand(click.Command):
 
 @click.command("run", cls=WithCommand)
 @click.option("--adapter", "-a", metavar="TYPE", help="Type or path of an adapter.")
+@click.option("--agent", metavar="AGENT", help="Name or id of an agent of yours, as it is set up.")
+@click.option("--task", metavar="TASK", help="Work on this task, like T-12, as its assignee.")
 @click.option("--cwd", metavar="DIR", help="Where the agent works; this directory if not given.")
 @click.option("--config", "-c", multiple=True, metavar="KEY=VALUE", help="A field of the adapter.")
 @click.option("--continue", "resume", is_flag=True, help="Resume the last session of this cwd.")
@@ -61,6 +64,8 @@ class WithCommand(click.Command):
 def command(
     ctx: click.Context,
     adapter: str | None,
+    agent: str | None,
+    task: str | None,
     cwd: str | None,
     config: tuple[str, ...],
     resume: bool,
@@ -80,12 +85,23 @@ def command(
     \b
     binderclip run --adapter claude_local "fix the failing test"
     binderclip run --adapter process -- make test
+    binderclip run --task T-12
+
+    --agent and --task run an agent of yours by the rules of the server: one run for each task,
+    the agent's limits and budget, the task's session. A run that would have to wait is refused.
 
     Ctrl-C asks the agent to end, a second one kills it. If this process is ended instead, the
     agent works on and `binderclip watch` shows it. Exit codes: 0 succeeded, 1 failed, 2 usage,
     124 timed out, 130 interrupted.
     """
     home = Home.from_env().ensure()
+    if agent or task:
+        _refuse_own_settings(ctx)
+        said = _prompt((*prompt, *ctx.meta.get("words", ())))
+        # Only now: a run of an adapter starts without the database.
+        from binderclip.cli.staff import run_agent
+
+        ctx.exit(run_agent(home, agent, task, said, detach=detach, as_json=as_json, debug=debug))
     origin = _origin(home, resume, continue_job, resume_from)
     named = adapter or (origin.adapter if origin else None)
     if named is None:
@@ -113,6 +129,17 @@ def command(
     ctx.exit(_show(drive, as_json=as_json, debug=debug))
 
 
+def _refuse_own_settings(ctx: click.Context) -> None:
+    """An agent brings its settings along; a mixture would be neither the one nor the other."""
+    own = ("adapter", "cwd", "config", "resume", "continue_job", "resume_from", "timeout")
+    for option in ctx.command.params:
+        if option.name in own and ctx.params[option.name] not in (None, False, ()):
+            raise click.UsageError(
+                f"{option.opts[0]} does not go with --agent and --task: the agent's settings "
+                "count. `binderclip agents edit` changes them."
+            )
+
+
 def _with_words(
     adapter: Adapter, values: dict[str, Any], prompt: tuple[str, ...], words: tuple[str, ...]
 ) -> str | None:
@@ -121,7 +148,10 @@ def _with_words(
         values.setdefault("command", words[0])
         values.setdefault("args", list(words[1:]))
         words = ()
-    prompt = (*prompt, *words)
+    return _prompt((*prompt, *words))
+
+
+def _prompt(prompt: tuple[str, ...]) -> str | None:
     if prompt == ("-",):
         return sys.stdin.read() or None
     return " ".join(prompt) or None
@@ -163,30 +193,38 @@ def _going_on(
 
 
 def _detach(drive: Drive, as_json: bool) -> None:
-    terminal = Terminal()
-    show = show_for(drive.run_id, terminal, as_json=as_json, debug=False)
+    show = show_for(drive.run_id, Terminal(), as_json=as_json, debug=False)
     drive.listener = show
-    outcome = lifecycle.detach(drive)
+    sys.exit(left(drive, show, lifecycle.detach(drive)))
+
+
+def left(drive: Drive, show: Show, outcome: RunOutcome | None) -> int:
+    """Say that the agent works on, or how a run ended that could not start; the exit code."""
     if outcome is not None:
         _end(drive, show, outcome)
-        sys.exit(exit_code(outcome.state))
-    if as_json:
-        show.state(StateChange(state="running", at=drive.now(), reason="detached", actor="cli"))
-    else:
+        return exit_code(outcome.state)
+    if isinstance(show, TextShow):
         run = short(drive.run_id)
-        terminal.write(f"{run}\n")
+        show.terminal.write(f"{run}\n")
         click.echo(f"The agent works on: binderclip watch {run}", err=True)
-    sys.exit(0)
+    else:
+        show.state(StateChange(state="running", at=drive.now(), reason="detached", actor="cli"))
+    return 0
 
 
 def _show(drive: Drive, *, as_json: bool, debug: bool) -> int:
     show = show_for(drive.run_id, Terminal(), as_json=as_json, debug=debug)
     drive.listener = show
+    return shown(drive, show, lambda: lifecycle.run(drive))
+
+
+def shown(drive: Drive, show: Show, run: Callable[[], RunOutcome]) -> int:
+    """Drive a run that is shown in this terminal; the exit code."""
     with interruptible(show) as interrupts, show:
         show.open(heading(drive.adapter.type, homely(drive.order.cwd)))
         if drive.order.session_reason != _FRESH.reason:
             show.notice(f"session: {drive.order.session_reason}")
-        outcome = lifecycle.run(drive)
+        outcome = run()
     _end(drive, show, outcome)
     if interrupts.count and outcome.state != "succeeded":
         return INTERRUPTED

@@ -32,7 +32,7 @@ def run(drive: Drive) -> RunOutcome:
 def detach(drive: Drive) -> RunOutcome | None:
     """Start a run and leave it to whoever drives it next; only a blocked one has an outcome."""
     drive.home.make_run_dir(drive.run_id)
-    with driving(drive.home, drive.run_id):
+    with driving(drive.home, drive.run_id, drive.lock):
         write_order(drive.home, drive.order)
         if problems := blocking_checks(drive):
             return finalize(drive, blocked(problems), None)

@@ -10,23 +10,19 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
-
-import msgspec
 
 from binderclip.contract.errors import BinderclipError, RunBusy
-from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
 from binderclip.contract.wire import iso_time
 from binderclip.runs import lifecycle
 from binderclip.runs.admission import admit, outlook
 from binderclip.runs.budget import RunBudget, spent_by
 from binderclip.runs.control import Control
 from binderclip.runs.dispatch import LocalDispatch
-from binderclip.runs.driver import Clock, Drive, LetGo, own_environment
+from binderclip.runs.driver import Clock, Drive, LetGo
 from binderclip.runs.keeper import Keeper
-from binderclip.runs.orders import LoadAdapter, order_of_row, prepare
+from binderclip.runs.lending import Lent, ready, refuse
+from binderclip.runs.orders import LoadAdapter, prepare
 from binderclip.runs.places import find_workplace, finish_workplace, open_workplace
 from binderclip.runs.recover import take_over
 from binderclip.runs.settle import settle
@@ -36,7 +32,7 @@ from binderclip.runs.workerlock import WorkerLock
 from binderclip.store import runs
 from binderclip.store.agents import Agents
 from binderclip.store.database import Database
-from binderclip.store.runfile import RunOutcome, read_outcome, write_order, write_outcome
+from binderclip.store.runfile import RunOutcome, read_outcome
 from binderclip.supervisor.nursery import start_nursery, stop_nursery
 
 _log = logging.getLogger(__name__)
@@ -44,20 +40,6 @@ SOCKET = "nursery.sock"
 SURVEY_SEC = 2.0
 """How often runs are looked for that somebody else began or left."""
 TROUBLE_SEC = 30.0
-
-
-@dataclass(frozen=True)
-class Lent:
-    """What a server lends to the runs of its worker."""
-
-    env: dict[str, str] = field(default_factory=own_environment)
-    """The server's environment; the allow-list decides what of it an agent sees (H5)."""
-    api_url: Callable[[], str | None] = lambda: None
-    token: Callable[[RunOrder], str | None] = lambda _order: None
-    """Makes the token of a run, for adapters that take one (R3)."""
-    skills: tuple[Path, ...] = ()
-    guarded_port: Callable[[], int | None] = lambda: None
-    """The loopback port of the listener for agents on other machines, if there is one (W6)."""
 
 
 class Worker:
@@ -162,7 +144,9 @@ class Worker:
             try:
                 drive = self._prepared(run_id)
             except BinderclipError as problem:
-                self._settle(run_id, self._refuse(run_id, problem))
+                outcome = refuse(self.db, run_id, problem, self._clock())
+                finish_workplace(self._control, run_id, outcome.result)
+                self._settle(run_id, outcome)
                 return
             self._settle(run_id, lifecycle.run(drive))
 
@@ -192,29 +176,10 @@ class Worker:
         place = open_workplace(self._control, run_id, self._lent.guarded_port)
         cwd = place.cwd if place else None
         prepared = prepare(self.db, run_id, self._load, self._clock, cwd)
-        order, request = prepared.order, prepared.request
-        api_url = self._lent.api_url()
-        if api_url is not None and prepared.adapter.capabilities.supports_local_agent_jwt:
-            token = self._lent.token(order)
-            request = msgspec.structs.replace(request, auth_token=token)
-        if place is not None:
-            request = msgspec.structs.replace(request, execution_target=place.target)
         keeper = Keeper(self.db, run_id, budget=prepared.budget, leaving=self._leaving.is_set)
-        return Drive(
-            self.db.home,
-            order,
-            prepared.adapter,
-            request,
-            listener=keeper,
-            host_env=self._lent.env,
-            api_url=api_url,
-            nursery=self._nursery,
-            skills=self._lent.skills,
-            secrets=prepared.secrets,
-            place=place,
-            clock=self._clock,
-            history=list(prepared.history),
-        )
+        drive = ready(self.db.home, prepared, self._lent, keeper, self._clock, place)
+        drive.nursery = self._nursery
+        return drive
 
     def _budget(self, run_id: str) -> RunBudget | None:
         with self.db.reading() as connection:
@@ -225,16 +190,6 @@ class Worker:
             spent = spent_by(connection, agent, self._clock())
         told = self._load(agent.adapter_type).manifest.usage_told
         return RunBudget(agent, spent, told, self._clock)
-
-    def _refuse(self, run_id: str, problem: BinderclipError) -> RunOutcome:
-        """End a run that cannot even be prepared, in its files as in any other run."""
-        with self.db.reading() as connection:
-            row = runs.find(connection, run_id)
-        assert row is not None
-        write_order(self.db.home, order_of_row(row))
-        outcome = refused(problem, runs.RunStore(self.db).history(run_id), iso_time(self._clock()))
-        write_outcome(self.db.home, run_id, outcome)
-        return outcome
 
     def _guarded(self, run_id: str) -> _Guard:
         return _Guard(self, run_id)
@@ -275,24 +230,6 @@ class _Guard:
             self._worker.trouble(self._run_id, problem)
             return True
         return False
-
-
-def refused(problem: BinderclipError, history: list[StateChange], now: str) -> RunOutcome:
-    """The outcome of a run that could not be prepared."""
-    codes = (
-        *("unknown_adapter", "bad_config", "plugin_failed", "command_not_found"),
-        *("workspace_failed", "restore_conflict"),
-    )
-    hint = f" {problem.hint}" if problem.hint else ""
-    result = ExecutionResult(
-        exit_code=None,
-        signal=None,
-        timed_out=False,
-        error_code=problem.code if problem.code in codes else "bad_config",  # type: ignore[arg-type]
-        error_message=problem.message + hint,
-    )
-    ended = StateChange(state="failed", at=now, reason=problem.message, actor="driver")
-    return RunOutcome(state="failed", ended_at=now, result=result, history=(*history, ended))
 
 
 def _seconds_until(moments: list[str | None], now: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -17,9 +16,10 @@ from binderclip.contract.wire import iso_time, to_json
 from binderclip.jobs.store import JobStore
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.desk import Desk
+from binderclip.runs.lending import Lent, shipped_skills
 from binderclip.runs.retell import retell
 from binderclip.runs.roster import Roster
-from binderclip.runs.worker import Lent, Worker
+from binderclip.runs.worker import Worker
 from binderclip.server.board import Board
 from binderclip.server.feeds import Feeds
 from binderclip.server.lines import PrintedLines
@@ -31,8 +31,6 @@ from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
 from binderclip.store.runfile import ORDER
 from binderclip.store.runs import RunStore
-
-SKILLS = Path(__file__).resolve().parents[1] / "skills"
 
 
 class Site:
@@ -134,11 +132,6 @@ class Site:
 
     def _run_token(self, order: RunOrder) -> str:
         return self.tokens.for_run(order.id, order.agent.id, order.agent.company_id)
-
-
-def shipped_skills() -> tuple[Path, ...]:
-    """The skills that binderclip brings for agents (K2)."""
-    return tuple(sorted(path.parent for path in SKILLS.glob("*/SKILL.md")))
 
 
 def _site(request: Request) -> Site:

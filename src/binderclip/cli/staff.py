@@ -1,0 +1,75 @@
+"""`binderclip run --agent` and `--task`: an agent of the control plane, driven by this terminal."""
+
+from __future__ import annotations
+
+import time
+from pkgutil import resolve_name
+from typing import Any
+
+from sqlalchemy import Connection
+
+from binderclip.cli.asking import running
+from binderclip.cli.run import left, shown
+from binderclip.cli.show import show_for
+from binderclip.cli.terminal import Terminal
+from binderclip.contract.company import LOCAL_COMPANY
+from binderclip.contract.errors import NotFound
+from binderclip.contract.run import RunOrder
+from binderclip.plugins.registry import load_adapter
+from binderclip.runs.here import detach_here, prepare_here, run_here
+from binderclip.runs.lending import Lent, shipped_skills
+from binderclip.runs.waking import Ask
+from binderclip.store.agents import Agents
+from binderclip.store.database import Database
+from binderclip.store.home import Home
+from binderclip.store.tasks import Tasks
+
+TOKENS = "binderclip.server.tokens:Tokens"
+
+
+def run_agent(
+    home: Home,
+    agent: str | None,
+    task: str | None,
+    prompt: str | None,
+    *,
+    detach: bool,
+    as_json: bool,
+    debug: bool,
+) -> int:
+    """Run an agent now, by the rules of the server; the exit code."""
+    with Database.open(home) as db:
+        with db.reading() as connection:
+            ask = _ask(connection, agent, task, prompt)
+        drive = prepare_here(db, ask, load_adapter, _lent(home), time.time)
+        show = show_for(drive.run_id, Terminal(), as_json=as_json, debug=debug)
+        if detach:
+            return left(drive, show, detach_here(db, drive, show))
+        return shown(drive, show, lambda: run_here(db, drive, show))
+
+
+def _ask(connection: Connection, agent: str | None, task: str | None, prompt: str | None) -> Ask:
+    found = Tasks(connection).find(LOCAL_COMPANY, task) if task else None
+    task_id = found.id if found else None
+    if agent is not None:
+        return Ask(Agents(connection).find(LOCAL_COMPANY, agent).id, task_id, prompt=prompt)
+    assert found is not None
+    if found.assignee_agent_id is None:
+        hint = "Name one by --agent, or `binderclip tasks edit` with --assign."
+        raise NotFound(f"{found.identifier} is assigned to no agent.", hint=hint)
+    return Ask(found.assignee_agent_id, task_id, prompt=prompt)
+
+
+def _lent(home: Home) -> Lent:
+    """The API, a token and the skills that use them, if a server is up."""
+    address = running(home)
+    if address is None:
+        return Lent()
+    # By name, since the server stands beside the CLI and not below it.
+    tokens: Any = resolve_name(TOKENS)(home)
+
+    def token(order: RunOrder) -> str:
+        made: str = tokens.for_run(order.id, order.agent.id, order.agent.company_id)
+        return made
+
+    return Lent(api_url=lambda: address, token=token, skills=shipped_skills())
