@@ -14,10 +14,12 @@ import pytest
 
 from tests.server.conftest import Served, started
 
-RUNS = 6
-LINES = 400
-KILLS = 5
-SCRIPT = f"for i in $(seq 1 {LINES}); do echo $i; sleep 0.02; done"
+RUNS = 16
+KILLS = 20
+PACE = 0.25
+"""Seconds between two lines: sixteen agents print at every moment, and leave the machine room."""
+MOST_UPTIME = 1.0
+SCRIPT = 'i=0; while [ ! -e "{go}" ]; do i=$((i+1)); echo $i; sleep {pace}; done; echo last'
 
 
 class Viewer(threading.Thread):
@@ -71,30 +73,39 @@ def restarted(served: Served) -> Served:
     return started(served.home.path, "--port", port)
 
 
+def assert_whole(log: str, viewer: Viewer) -> None:
+    """Every line once, in the log as in what the viewer heard."""
+    printed = log.splitlines()
+    assert len(printed) > KILLS, "it did not print steadily"
+    assert printed == [*(str(n) for n in range(1, len(printed))), "last"]
+    numbers = [number for number, _ in viewer.records]
+    assert numbers == sorted(set(numbers)), "a record number came twice"
+    assert [text for _, text in viewer.records] == printed
+
+
 @pytest.mark.slow
 def test_no_line_and_no_run_is_lost_or_doubled_when_the_server_dies(tmp_path: Path) -> None:
     """D1, D9: kill -9, restart, resume by the last id, again and again."""
     dice = random.Random(7)
     served = started(tmp_path / "home")
     try:
-        agents = [served.agent(f"agent {n}", SCRIPT) for n in range(RUNS)]
+        script = SCRIPT.format(go=tmp_path / "go", pace=PACE)
+        agents = [served.agent(f"agent {n}", script) for n in range(RUNS)]
         woken = [served.post(f"/api/agents/{agent}/wakeup", {}, 202) for agent in agents]
         run_ids = [receipt["runId"] for receipt in woken]
         viewers = [Viewer(served.address, run_id) for run_id in run_ids]
         for viewer in viewers:
             viewer.start()
         for _ in range(KILLS):
-            time.sleep(dice.uniform(0.1, 1.0))
+            time.sleep(dice.uniform(0.0, MOST_UPTIME))
             served = restarted(served)
+        (tmp_path / "go").touch()
         for viewer in viewers:
             viewer.join(90)
         assert [viewer.end and viewer.end["status"] for viewer in viewers] == ["succeeded"] * RUNS
         for viewer in viewers:
-            numbers = [number for number, _ in viewer.records]
-            assert numbers == sorted(set(numbers)), "a record number came twice"
-            assert [text for _, text in viewer.records] == [str(n) for n in range(1, LINES + 1)]
             log = served.client.get(f"/api/runs/{viewer.run_id}/log").text
-            assert log == "".join(f"{n}\n" for n in range(1, LINES + 1))
+            assert_whole(log, viewer)
         listed = [run["id"] for run in served.get("/api/runs?limit=200")["items"]]
         assert sorted(listed) == sorted(run_ids)
     finally:
