@@ -104,3 +104,18 @@ def test_every_page_is_accessible_and_fits(
         if one["impact"] in ("serious", "critical")
     ]
     assert serious == []
+
+
+def test_control_k_finds_runs_and_pages(open_page: Open, told: str) -> None:
+    """Anything can be reached by its name."""
+    page = open_page("/settings")
+    expect(page.get_by_role("heading", name="Settings")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("flaky")
+    expect(page.get_by_role("option").first).to_contain_text("Fix the flaky test")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/runs/"))
+    page.keyboard.press("Control+k")
+    page.keyboard.type("adapt")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Adapters")).to_be_visible()
