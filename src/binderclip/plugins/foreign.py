@@ -153,7 +153,8 @@ def _display_id(
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and abs(value) < 2**53 else None
 
 
 def _storable(extra: dict[str, Any]) -> dict[str, Any]:

@@ -70,16 +70,18 @@ def nested(config: Mapping[str, Any]) -> dict[str, Any]:
     """Dotted keys as the objects that adapters expect (F3)."""
     made: dict[str, Any] = {}
     for key, value in config.items():
-        at = made
-        *path, last = key.split(".")
-        for step in path:
-            inner = at.get(step)
-            at[step] = inner = dict(inner) if isinstance(inner, Mapping) else {}
-            at = inner
-        if isinstance(value, Mapping) and isinstance(at.get(last), Mapping):
-            at[last] = {**at[last], **value}
-        else:
-            at[last] = value
+        for step in reversed(key.split(".")):
+            value = {step: value}
+        made = _merged(made, value)
+    return made
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(one)
+    for key, value in other.items():
+        there = made.get(key)
+        both = isinstance(there, Mapping) and isinstance(value, Mapping)
+        made[key] = _merged(there, value) if both else value  # type: ignore[arg-type]
     return made
 
 
