@@ -9,7 +9,7 @@ import pytest
 
 from binderclip.contract.errors import AdapterError, AdapterNotFound
 from binderclip.plugins.records import PluginRecord, PluginStore
-from binderclip.plugins.registry import list_adapters
+from binderclip.plugins.registry import list_adapters, load_adapter, store_problem
 
 
 def record(type: str, **fields: object) -> PluginRecord:
@@ -54,6 +54,16 @@ def test_a_damaged_file_is_reported_and_kept(tmp_path: Path) -> None:
     (aside,) = tmp_path.glob("adapter-plugins.json.damaged-*")
     assert aside.read_text() == '[{"packageName": '
     assert [each.type for each in store.records()] == ["agent"]
+
+
+def test_a_damaged_file_leaves_the_built_in_adapters_working(tmp_path: Path) -> None:
+    """P3: only what the file alone knows is missing, and the reason is told."""
+    store = PluginStore(tmp_path)
+    store.file.write_text("{")
+    assert load_adapter("process", store=store).type == "process"
+    with pytest.raises(AdapterError, match="is damaged"):
+        load_adapter("some_plugin", store=store)
+    assert "is damaged" in (store_problem(store) or "")
 
 
 def test_a_file_that_paperclip_wrote_is_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from binderclip.cli.listing import print_json, print_table
 from binderclip.cli.safe import safe
 from binderclip.cli.terminal import Terminal
 from binderclip.contract.config import ConfigField
-from binderclip.plugins.registry import list_adapters, load_adapter
+from binderclip.plugins.registry import list_adapters, load_adapter, store_problem
 from binderclip.sdk.adapter import Adapter
 
 _HEAD = ("TYPE", "LABEL", "VERSION", "SOURCE", "STATE", "MODELS")
@@ -57,6 +57,8 @@ def list_command(as_json: bool) -> None:
 
 def _list(as_json: bool) -> None:
     views = list_adapters()
+    if problem := store_problem():
+        click.echo(safe(f"Plugins are not listed: {problem}"), err=True)
     if as_json:
         print_json(views)
         return

@@ -43,7 +43,7 @@ def load_adapter(type_or_path: str, store: PluginStore | None = None) -> Adapter
             return _plugin(Path(type_or_path))
         return load_adapter_from(type_or_path)
     store = store or PluginStore.from_env()
-    record = store.find(type_or_path)
+    record = _record(store, type_or_path)
     if record is not None and not _stands_back(record):
         adapter = _plugin(store.directory_of(record))
         adapter.disabled = record.disabled
@@ -73,8 +73,27 @@ def _plugin(directory: Path) -> Adapter:
     return PluginAdapter(directory)
 
 
+def _record(store: PluginStore, type: str) -> PluginRecord | None:
+    try:
+        return store.find(type)
+    except AdapterError:
+        # A damaged store must not keep the built-in adapters from working.
+        if type in built_in_types():
+            return None
+        raise
+
+
 def _stands_back(record: PluginRecord) -> bool:
     return record.override_paused and record.type in built_in_types()
+
+
+def store_problem(store: PluginStore | None = None) -> str | None:
+    """Why the plugins cannot be listed, if that is so."""
+    try:
+        (store or PluginStore.from_env()).records()
+    except AdapterError as problem:
+        return f"{problem.message} {problem.hint or ''}".strip()
+    return None
 
 
 def _installed(store: PluginStore) -> list[PluginRecord]:
