@@ -317,3 +317,16 @@ def test_an_unknown_run_says_so(open_page: Open) -> None:
     page = open_page("/runs/01a00000-0000-7000-8000-000000000000")
     expect(page.get_by_role("alert")).to_contain_text("There is no run")
     expect(page.get_by_role("link", name="All runs")).to_be_visible()
+
+
+def test_a_rare_kind_of_a_long_run_is_looked_for_with_an_end(open_page: Open, long: str) -> None:
+    """A filter that leaves next to nothing neither blanks the page nor reads the whole run."""
+    page = ready(open_page(f"/runs/{long}"))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for kind in ("Text", "Thinking", "Tools"):
+        page.get_by_role("button", name=re.compile(f"^{kind}")).click()
+    expect(page.get_by_role("button", name="Look further")).to_be_visible()
+    assert sum("/transcript?" in url for url in asked) < 60
+    page.get_by_role("button", name=re.compile("^Text")).click()
+    expect(page.locator(".row.is-text").first).to_be_visible()
