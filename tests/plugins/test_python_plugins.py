@@ -233,6 +233,23 @@ def test_a_version_that_a_run_uses_is_kept(plugins: Plugins, run: Start, tmp_pat
     assert not used.exists()
 
 
+def test_a_finished_run_is_read_by_the_version_in_force_once_its_own_is_gone(
+    plugins: Plugins, run: Start, tmp_path: Path
+) -> None:
+    """D2: a lost transcript is made again, also after upgrades."""
+    plugins.install(str(write_python(tmp_path / "echo.py")))
+    path = run("echo_agent").drive.order.adapter_path or ""
+    for _ in range(2):
+        plugins.reload("echo_agent")
+    assert not Path(path).exists()
+    assert load_adapter(path).origin == str(
+        plugins.store.directory_of(plugins.record("echo_agent"))
+    )
+    plugins.remove("echo_agent")
+    with pytest.raises(AdapterLoadError, match="does not exist"):
+        load_adapter(path)
+
+
 def test_a_finished_run_lets_its_version_go(plugins: Plugins, run: Start, tmp_path: Path) -> None:
     plugins.install(str(write_python(tmp_path / "echo.py")))
     done = run("echo_agent")

@@ -38,11 +38,10 @@ def list_adapters(folder: Path = BUILT_IN, store: PluginStore | None = None) -> 
 
 def load_adapter(type_or_path: str, store: PluginStore | None = None) -> Adapter:
     """The adapter in force for a type, or a person's own by the path they named."""
-    if is_path(type_or_path):
-        if Path(type_or_path, PLUGIN_FILE).is_file():
-            return _plugin(Path(type_or_path))
-        return load_adapter_from(type_or_path)
     store = store or PluginStore.from_env()
+    if is_path(type_or_path):
+        kept = _kept_version(Path(type_or_path), store)
+        return _plugin(kept) if kept else load_adapter_from(type_or_path)
     record = _record(store, type_or_path)
     if record is not None and not _stands_back(record):
         adapter = _plugin(store.directory_of(record))
@@ -71,6 +70,16 @@ def _plugin(directory: Path) -> Adapter:
     from binderclip.plugins.adapter import PluginAdapter
 
     return PluginAdapter(directory)
+
+
+def _kept_version(path: Path, store: PluginStore) -> Path | None:
+    """The version that a run began with; once it is gone, the one of the same plugin in force."""
+    if (path / PLUGIN_FILE).is_file():
+        return path
+    if path.exists() or path.parent.parent != store.folder:
+        return None
+    same = (each for each in _installed(store) if Path(each.directory).parts[0] == path.parent.name)
+    return next((store.directory_of(each) for each in same if each.directory), None)
 
 
 def _record(store: PluginStore, type: str) -> PluginRecord | None:
