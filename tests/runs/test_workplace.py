@@ -17,6 +17,7 @@ from binderclip.contract.run import RunView
 from binderclip.contract.task import Interaction, Task
 from binderclip.runs.places import finalize_again, find_workplace
 from binderclip.runs.workplace import all_workspaces
+from binderclip.store.agents import Agents
 from binderclip.store.database import Database
 from binderclip.store.environments import Environments
 from binderclip.store.home import Home
@@ -128,6 +129,20 @@ def test_a_worktree_that_was_destroyed_fails_the_run(shop: Shop, repository: Pat
     assert told(shop, view.id)[-1] == ("workspace_finalize", "failed")
 
 
+def test_a_run_that_cannot_be_prepared_further_gates_nothing(shop: Shop, repository: Path) -> None:
+    """W2: the workspace was made, so it is finalized."""
+    agent = shop.agent(adapter_config=python("pass", cwd=str(repository)))
+    shop.close()
+    task = shop.task("work", assignee_agent_id=agent.id)
+    wrong = {"command": ["not", "a", "text"], "cwd": str(repository)}
+    with shop.db.writing() as connection:
+        Agents(connection).change(agent.id, "now", adapter_config=wrong)
+    shop.open()
+    view = worked(shop, task)
+    assert view.status == "failed"
+    assert told(shop, view.id) == [DONE[0], ("execute", "failed"), DONE[2]]
+
+
 def ssh_environment(shop: Shop, sshd: Sshd, root: Path, **more: Any) -> str:
     config = {
         "host": "127.0.0.1",
@@ -209,6 +224,30 @@ def test_the_gate_opens_once_a_failed_restore_was_tried_again(
     assert worked(shop, b).status == "succeeded"
     assert shop.desk.answer(asked.id, "accepted", "person").status == "accepted"
     assert len(runs_of(shop, b)) == 1
+
+
+def test_a_network_that_fails_during_the_restore_is_waited_for(
+    shop: Shop, sshd: Sshd, repository: Path, tmp_path: Path
+) -> None:
+    """W6: the connection is cut as the agent ends, and comes back a moment later."""
+    environment = ssh_environment(shop, sshd, tmp_path / "far")
+    code = "import os, time\nopen('made', 'w').write('x')\n" + (
+        f"open({str(tmp_path / 'begun')!r}, 'w')\n"
+        f"while not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.02)\n"
+    )
+    agent = shop.agent(adapter_config=python(code, cwd=str(repository)), environment_id=environment)
+    task = shop.task("work", assignee_agent_id=agent.id)
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.02)
+    sshd.target(tmp_path).close()
+    sshd.cut()
+    sshd.stop()
+    (tmp_path / "go").touch()
+    sshd.start()
+    view = worked(shop, task)
+    assert view.status == "succeeded", view.error_message
+    (one,) = all_workspaces(shop.db).list()
+    assert (Path(one.tree) / "made").read_text() == "x"
 
 
 def runs_of(shop: Shop, task: Task) -> list[str]:

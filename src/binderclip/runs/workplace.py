@@ -5,7 +5,8 @@ Finalizing is idempotent: a crash anywhere leaves rows and refs from which it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from binderclip.store.database import Database
 from binderclip.store.operations import FINALIZE, Operations
 from binderclip.workspaces import relay
 from binderclip.workspaces.environment import check_environment
+from binderclip.workspaces.far import Unreachable
 from binderclip.workspaces.git import Git
 from binderclip.workspaces.merging import Choice
 from binderclip.workspaces.record import Workspace, Workspaces
@@ -33,6 +35,7 @@ from binderclip.workspaces.trip import Trip
 
 _API = ("PAPERCLIP_API_URL", "PAPERCLIP_API_KEY")
 _LIMIT_SLACK_SEC = 60.0
+_PAUSES_SEC = (1.0, 3.0, 10.0)
 
 
 def all_workspaces(db: Database) -> Workspaces:
@@ -124,8 +127,8 @@ class Workplace:
         self._close(FINALIZE, None)
         begun = self._begin(FINALIZE)
         try:
-            self._end_remote()
-            self._restore(choice)
+            _patiently(self._end_remote)
+            _patiently(lambda: self._restore(choice))
         except BinderclipError as problem:
             self.control.end_finalize(begun.id, succeeded=False, error=_told(problem))
             raise
@@ -272,6 +275,16 @@ class Workplace:
         with self.control.db.writing() as connection:
             status: Any = "succeeded" if good else "failed"
             Operations(connection).end(last.id, status, self.control.now(), error)
+
+
+def _patiently(call: Callable[[], None]) -> None:
+    """Try again for a while when the other machine does not answer."""
+    for pause in _PAUSES_SEC:
+        try:
+            return call()
+        except Unreachable:
+            time.sleep(pause)
+    return call()
 
 
 def environment_target(environment: Environment | None) -> Ssh | None:

@@ -33,6 +33,11 @@ class Found:
     nested: list[str] = field(default_factory=list)
     special: list[str] = field(default_factory=list)
 
+    @property
+    def differs(self) -> bool:
+        """Whether the files are others than those of the index."""
+        return bool(self.entries or self.gone)
+
     def index_info(self, width: int) -> bytes:
         """Input of `update-index --index-info`: what is gone first, since a file may follow it."""
         lines = [f"0 {'0' * width}\t{path}" for path in self.gone]
@@ -40,8 +45,8 @@ class Found:
         return b"".join(os.fsencode(line) + b"\0" for line in lines)
 
 
-def gather(git: Git, top: Path, *, ignored: bool, paths: Sequence[str]) -> Found:
-    """Everything on the disk that differs from the index of `git`."""
+def gather(git: Git, top: Path, *, ignored: bool, paths: Sequence[str], index: str | None) -> Found:
+    """Everything on the disk that differs from the index of `git`, whose tree is `index`."""
     found = Found()
     files: list[str] = []
     for path in _candidates(git, top, ignored, paths, found):
@@ -56,7 +61,7 @@ def gather(git: Git, top: Path, *, ignored: bool, paths: Sequence[str]) -> Found
         else:
             found.gone.append(path)
     _hash(git, top, files, found)
-    _note_modes(top, [*files, *_staged(git)], found)
+    _note_modes(top, [*files, *_staged(git, index)], found)
     _find_empty(git, top, found)
     return found
 
@@ -138,9 +143,12 @@ def _note_modes(top: Path, paths: list[str], found: Found) -> None:
                 found.modes[path] = mode
 
 
-def _staged(git: Git) -> list[str]:
-    if git.resolve("HEAD") is None:
+def _staged(git: Git, index: str | None) -> list[str]:
+    committed = git.maybe("rev-parse", "--quiet", "--verify", "HEAD^{tree}")
+    if committed is None:
         return git.names("ls-files", "-z")
+    if committed == index:
+        return []
     words = ("diff-index", "--cached", "-z", "--name-only", "--no-renames", "--diff-filter=d")
     return git.names(*words, "HEAD")
 

@@ -41,6 +41,10 @@ _QUIET = (
     "fetch.prune=false",
     "advice.detachedHead=false",
     "init.defaultBranch=main",
+    # Bundles are made for one journey: packing them tighter costs more than it saves.
+    "pack.compression=1",
+    "pack.window=4",
+    "core.bigFileThreshold=16m",
 )
 _DRAWING = ("diff", "show", "log")
 _DRIVERS = re.compile(r"(filter|merge)\.(.+)\.[^.]+", re.S | re.I)

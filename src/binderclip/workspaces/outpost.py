@@ -77,7 +77,7 @@ class Copy:
             self.git("update-ref", f"{_SAVED}/{now.id[:16]}", now.id)
         self._become(now, target)
         self.receiving.unlink()
-        return self.state(asked["paths"])
+        return {"received": target.id}
 
     def send(self, asked: dict[str, Any], into: Path) -> dict[str, Any]:
         """Tell the state of the copy, with a bundle of all that the other side does not have."""

@@ -58,11 +58,10 @@ def take(git: Git, *, ignored: bool = False, paths: Sequence[str] = ()) -> Snaps
     top = Path(git.text("rev-parse", "--show-toplevel"))
     git = Git(top)
     with _copied_index(git) as own:
-        _see_everything(own, top)
-        index = None if own("ls-files", "--unmerged", "-z") else own.text("write-tree")
-        found = gather(own, top, ignored=ignored, paths=paths)
-        own("update-index", "-z", "--index-info", stdin=found.index_info(len(tree_of_nothing(git))))
-        tree = own.text("write-tree")
+        unmerged = _see_everything(own, top)
+        index = None if unmerged else own.text("write-tree")
+        found = gather(own, top, ignored=ignored, paths=paths, index=index)
+        tree = index if index and not found.differs else _written(own, found)
     return _commit(git, tree, index, found)
 
 
@@ -155,16 +154,25 @@ def _copied_index(git: Git) -> Iterator[Git]:
         yield git.with_index(str(copy))
 
 
-def _see_everything(own: Git, top: Path) -> None:
-    """Take back, in the copy, what tells git not to look: assumed or skipped files."""
-    assumed, skipped = [], []
-    for line in own("ls-files", "-v", "-z").split(b"\0"):
-        tag, name = line[:1], line[2:]
+def _written(own: Git, found: Found) -> str:
+    width = len(tree_of_nothing(own))
+    own("update-index", "-z", "--index-info", stdin=found.index_info(width))
+    return own.text("write-tree")
+
+
+def _see_everything(own: Git, top: Path) -> bool:
+    """Take back, in the copy, what tells git not to look; whether a merge is unfinished in it."""
+    assumed, skipped, unmerged = [], [], False
+    for line in own("ls-files", "-v", "--stage", "-z").split(b"\0"):
+        about, _, name = line.partition(b"\t")
+        tag = about[:1]
+        unmerged = unmerged or (bool(name) and not about.endswith(b" 0"))
         if tag.islower():
             assumed.append(name)
-        if tag.upper() == b"S" and os.path.lexists(top / os.fsdecode(name)):
+        if tag in b"Ss" and name and os.path.lexists(top / os.fsdecode(name)):
             skipped.append(name)
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if names:
             own("update-index", flag, "-z", "--stdin", stdin=b"\0".join(names) + b"\0")
     own("update-index", "-q", "--refresh", ok=(0, 1))
+    return unmerged
