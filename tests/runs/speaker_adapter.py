@@ -56,3 +56,7 @@ class Speaker(CliAdapter):
 
     def create_parser(self) -> SpeakerParser:
         return SpeakerParser()
+
+
+def create_adapter() -> Speaker:
+    return Speaker()

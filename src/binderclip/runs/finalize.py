@@ -9,10 +9,9 @@ from binderclip.contract.entry import Coverage
 from binderclip.contract.run import ExecutionRequest, ExecutionResult, RunOrder, RunState
 from binderclip.runs.driver import Drive
 from binderclip.runs.execute import SCRATCH, Attempt, clear_scratch
-from binderclip.runs.tail import Used
 from binderclip.runs.transcript import Transcriber
-from binderclip.sdk.outcome import Outcome, ProcessEnd, run_usage
-from binderclip.store.runfile import RunOutcome, write_outcome
+from binderclip.sdk.outcome import Outcome, ProcessEnd
+from binderclip.store.runfile import RunOutcome, clear_usage, write_outcome
 from binderclip.supervisor.launch import ExitRecord, read_meta
 
 TAIL_BYTES = 8 * 1024
@@ -33,7 +32,7 @@ def conclude(
     """The result of one attempt, computed from its files."""
     meta = read_meta(str(attempt.directory)) or {}
     outcome = Outcome(
-        request=_request(drive, attempt.number),
+        request=request_of(drive, attempt.number),
         end=ProcessEnd(
             exit_code=exit.exit_code,
             signal=exit.signal,
@@ -51,12 +50,6 @@ def conclude(
         limits=meta.get("limits", {}),
     )
     return _by_budget(drive.adapter.conclude(outcome), exit)
-
-
-def so_far(drive: Drive, attempt: Attempt, transcriber: Transcriber) -> Used:
-    """What a working attempt has used by now, without what its session had used before."""
-    request = _request(drive, attempt.number)
-    return lambda: run_usage(Outcome(request, ProcessEnd(), transcriber.parser))
 
 
 def _by_budget(result: ExecutionResult, exit: ExitRecord) -> ExecutionResult:
@@ -89,6 +82,7 @@ def finalize(
         history=tuple(drive.history),
     )
     write_outcome(drive.home, drive.run_id, outcome)
+    clear_usage(drive.home, drive.run_id)
     for number in drive.home.attempts(drive.run_id):
         clear_scratch(drive.home.attempt_dir(drive.run_id, number))
     drive.listener.finalized(drive.home, drive.run_id)
@@ -115,7 +109,8 @@ def never_started(message: str) -> ExecutionResult:
     )
 
 
-def _request(drive: Drive, number: int) -> ExecutionRequest:
+def request_of(drive: Drive, number: int) -> ExecutionRequest:
+    """What an attempt was asked; a second one starts without the session."""
     order = drive.order
     request = drive.request or request_from(order)
     if number > 1:

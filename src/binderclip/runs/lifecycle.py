@@ -11,8 +11,9 @@ from binderclip.contract.run import ExecutionResult
 from binderclip.runs.drift import with_drift
 from binderclip.runs.driver import Drive, driving
 from binderclip.runs.execute import Attempt, blocking_checks, found, started
-from binderclip.runs.finalize import blocked, conclude, finalize, never_started, so_far
+from binderclip.runs.finalize import blocked, conclude, finalize, never_started
 from binderclip.runs.price import with_price
+from binderclip.runs.spending import Spending
 from binderclip.runs.tail import follow
 from binderclip.runs.transcript import Transcriber
 from binderclip.store.runfile import RunOutcome, read_outcome, write_order
@@ -103,7 +104,7 @@ def _attempt(drive: Drive, attempt: Attempt, seq: int) -> tuple[Transcriber, Exe
     drive.listener.attempt(attempt.directory)
     transcriber = Transcriber(drive.adapter, attempt.directory, attempt.number, seq)
     try:
-        exit = follow(attempt, transcriber, drive.listener, so_far(drive, attempt, transcriber))
+        exit = follow(attempt, transcriber, drive.listener, Spending(drive, attempt, transcriber))
         return transcriber, conclude(drive, attempt, transcriber, exit)
     finally:
         transcriber.close()

@@ -18,7 +18,7 @@ from binderclip.contract.entry import TranscriptHead
 from binderclip.contract.run import RunView
 from binderclip.server.pages import UNFIT, Seen, seen_lines, shown, whole_lines
 from binderclip.store.home import Home
-from binderclip.store.runfile import OUTCOME
+from binderclip.store.runfile import OUTCOME, UsageSoFar, read_usage
 from binderclip.store.transcripts import NAME
 from binderclip.store.watch import Watch, shared
 
@@ -79,6 +79,8 @@ class Feed:
         """Grows when another parser's transcript takes the place of one that was sent."""
         self.statuses = 0
         """Grows with each change of the run's state."""
+        self.used: UsageSoFar | None = None
+        """What a run that goes on has used until now, where its runtime tells that."""
         self._view_of = view
         self.view = view(run_id)
         self.over = False
@@ -107,6 +109,7 @@ class Feed:
             self._signs = (over, attempts)
             self.changed()
         self.over = over
+        self.used = None if over else read_usage(self.home, self.run_id)
         for number, file in list(self._files.items()):
             if file.replaced():
                 os.close(self._files.pop(number).fd)

@@ -90,7 +90,12 @@ class Site:
         started = row.started_at or filed.started_at
         status = row.status if row.scheduled else filed.status
         return msgspec.structs.replace(
-            row, attempts=filed.attempts, started_at=started, status=status
+            row,
+            attempts=filed.attempts,
+            started_at=started,
+            status=status,
+            usage=filed.usage,
+            cost_usd=filed.cost_usd,
         )
 
     def row(self, run_id: str) -> RunView | None:

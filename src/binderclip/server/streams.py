@@ -18,6 +18,7 @@ from binderclip.contract.wire import to_json
 from binderclip.server.feeds import Feed, Feeds, Place, event
 from binderclip.server.lines import PrintedLines
 from binderclip.server.transcripts import TranscriptShelf
+from binderclip.store.runfile import UsageSoFar
 
 KEEP_ALIVE_SECONDS = 15.0
 SAFETY_SECONDS = 1.0
@@ -128,6 +129,7 @@ class _Viewer:
         self._place = place
         self._generation = -1 if reset else feed.generation
         self._statuses = -1
+        self._used: UsageSoFar | None = None
 
     async def events(self, feeds: Feeds, woken: asyncio.Event) -> AsyncIterator[bytes]:
         idle = 0.0
@@ -149,7 +151,7 @@ class _Viewer:
                 yield _KEEP_ALIVE
 
     def _next(self) -> bytes:
-        """What the viewer has not seen yet: a reset, a new state, the next records."""
+        """What the viewer has not seen yet: a reset, a new state, usage, the next records."""
         feed, said = self._feed, b""
         if self._generation != feed.generation:
             self._generation = feed.generation
@@ -158,6 +160,9 @@ class _Viewer:
         if self._statuses != feed.statuses:
             self._statuses = feed.statuses
             said += event("status", self._id(), to_json(_without_result(feed.view)))
+        if feed.used is not None and self._used != feed.used:
+            self._used = feed.used
+            said += event("usage", self._id(), to_json(feed.used))
         batch = feed.batch(self._place)
         if batch is not None:
             self._place = batch.after
@@ -166,8 +171,8 @@ class _Viewer:
 
     def _end(self) -> bytes:
         view = self._feed.view
-        used = to_json({"usage": view.usage, "costUsd": view.cost_usd})
-        return event("usage", self._id(), used) + event("end", self._id(), to_json(view))
+        used = UsageSoFar(usage=view.usage, cost_usd=view.cost_usd)
+        return event("usage", self._id(), to_json(used)) + event("end", self._id(), to_json(view))
 
     def _id(self) -> str:
         version = self._feed.version(self._place.attempt)

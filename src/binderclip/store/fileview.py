@@ -6,7 +6,7 @@ from pathlib import Path
 
 from binderclip.contract.run import RunState, RunView
 from binderclip.store.home import Home
-from binderclip.store.runfile import read_order, read_outcome
+from binderclip.store.runfile import UsageSoFar, read_order, read_outcome, read_usage
 from binderclip.supervisor import locks
 from binderclip.supervisor.launch import read_meta
 
@@ -17,6 +17,7 @@ def file_view(home: Home, run_id: str) -> RunView:
     numbers = home.attempts(run_id)
     first = read_meta(str(home.attempt_dir(run_id, numbers[0]))) if numbers else None
     result = outcome.result if outcome else None
+    used = result or read_usage(home, run_id) or UsageSoFar()
     return RunView(
         id=run_id,
         status=outcome.state if outcome else _live_state(home, run_id, numbers),
@@ -35,8 +36,8 @@ def file_view(home: Home, run_id: str) -> RunView:
         session_reason=order.session_reason,
         provider=result.provider if result else None,
         model=result.model if result else None,
-        usage=result.usage if result else None,
-        cost_usd=result.cost_usd if result else None,
+        usage=used.usage,
+        cost_usd=used.cost_usd,
         error_code=result.error_code if result else None,
         error_message=result.error_message if result else None,
         retry_of=order.retry_of,

@@ -1,6 +1,7 @@
 """What a run was asked and how it ended, as files of its directory, so that rows can be rebuilt.
 
-`run.json` is written before anything starts, `outcome.json` once, when the run is finalized.
+`run.json` is written before anything starts, `outcome.json` once, when the run is finalized;
+`usage.json` tells what a run has used so far, and only while it goes on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from binderclip.store.jsonfile import encode, read_json, write_atomic
 
 ORDER = "run.json"
 OUTCOME = "outcome.json"
+USAGE = "usage.json"
 
 
 class AttemptUsage(Wire, frozen=True, kw_only=True):
@@ -50,6 +52,13 @@ class RunOutcome(Wire, frozen=True, kw_only=True):
     """Where the session lives that the result names."""
 
 
+class UsageSoFar(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """What a run that goes on has used and cost until now, as far as its runtime told."""
+
+    usage: Usage | None = None
+    cost_usd: float | None = None
+
+
 def write_order(home: Home, order: RunOrder) -> None:
     """Make the run's directory and keep the order in it."""
     write_atomic(home.make_run_dir(order.id) / ORDER, encode(order))
@@ -73,3 +82,20 @@ def read_outcome(home: Home, run_id: str) -> RunOutcome | None:
         return read_json(home.run_dir(run_id) / OUTCOME, RunOutcome)
     except FileNotFoundError:
         return None
+
+
+def write_usage(home: Home, run_id: str, used: UsageSoFar) -> None:
+    write_atomic(home.run_dir(run_id) / USAGE, encode(used))
+
+
+def read_usage(home: Home, run_id: str) -> UsageSoFar | None:
+    """What the run has used so far; None if nobody told, or if it is over."""
+    try:
+        return read_json(home.run_dir(run_id) / USAGE, UsageSoFar)
+    except FileNotFoundError:
+        return None
+
+
+def clear_usage(home: Home, run_id: str) -> None:
+    """From now on the outcome tells it."""
+    (home.run_dir(run_id) / USAGE).unlink(missing_ok=True)
