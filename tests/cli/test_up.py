@@ -53,14 +53,26 @@ def test_a_busy_port_is_told(cli: Cli) -> None:
     assert "--port chooses another" in done.stderr
 
 
-def test_an_address_for_others_carries_the_token(cli: Cli) -> None:
-    """Design 6: any address other than loopback needs a token; the one in the data directory."""
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_another_address_needs_a_token_that_was_chosen(cli: Cli, host: str) -> None:
+    """Design 6: any address other than loopback needs a token, or the server refuses."""
+    refused = cli("up", "--host", host, code=2, BINDERCLIP_TOKEN="").stderr
+    assert "needs a token of your own" in refused
+    assert "BINDERCLIP_TOKEN" in refused
+    assert "keeps anybody out" in cli("up", "--host", host, code=2, BINDERCLIP_TOKEN="a").stderr
+    assert not (cli.home.path / "token").exists()
+
+
+def test_an_address_for_others_carries_the_token_that_was_chosen(cli: Cli) -> None:
+    token = "chosen-on-purpose-1234"
+    cli.env["BINDERCLIP_TOKEN"] = token
     process = cli.start("up", "--host", "0.0.0.0", "--port", "0")
     try:
         assert process.stdout is not None
         told = process.stdout.readline().decode()
-        token = (cli.home.path / "token").read_text().strip()
-        assert re.search(rf"http://0\.0\.0\.0:\d+/\?token={re.escape(token)}\s", told)
+        assert re.search(rf"http://0\.0\.0\.0:\d+/\?token={token}\s", told)
+        assert (cli.home.path / "token").read_text() == token
+        assert (cli.home.path / "token").stat().st_mode & 0o777 == 0o600
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -217,8 +218,6 @@ def test_the_owner_of_a_connection_is_known(host: str) -> None:
     with socket.create_server((host, 0), family=family) as listener:
         server = listener.getsockname()[:2]
         with socket.create_connection(server) as one:
-            import os
-
             assert peer_uid(one.getsockname()[:2], server) == os.getuid()
         assert peer_uid((host, 1), server) is None
 
@@ -278,7 +277,9 @@ def test_the_token_is_readable_by_its_owner_only(served: Served) -> None:
 def test_another_address_demands_the_token(tmp_path: Path) -> None:
     """Section 6: any address other than loopback needs a token."""
     own = socket.gethostbyname(socket.gethostname())
-    with serving(tmp_path / "home", "--host", "0.0.0.0") as served:
+    chosen = {**os.environ, "BINDERCLIP_TOKEN": "chosen-on-purpose-1234"}
+    with serving(tmp_path / "home", "--host", "0.0.0.0", env=chosen) as served:
+        assert served.tokens.person == "chosen-on-purpose-1234"
         port = served.address.rpartition(":")[2]
         if own.startswith("127."):
             served.get("/api/runs")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -14,12 +15,15 @@ from typing import Any
 
 import click
 
-from binderclip.contract.errors import StoreError
+from binderclip.contract.errors import ConfigError, StoreError
 from binderclip.contract.ids import short
 from binderclip.store.home import Home
+from binderclip.store.jsonfile import write_atomic
 
 PORT = 3210
 SERVE = "binderclip.server.serve:serve"
+TOKEN = "BINDERCLIP_TOKEN"
+SHORTEST_TOKEN = 20
 REMEMBERED = "server.json"
 """Where the server listens, for the next `up` and for commands that ask it."""
 
@@ -32,10 +36,12 @@ REMEMBERED = "server.json"
 def command(host: str, port: int | None, open_browser: bool, drain: bool) -> None:
     """Start server, worker and web app; Ctrl-C ends them, agents go on.
 
-    Any address but this machine's own is open to everybody who has the token in
-    BINDERCLIP_HOME/token; the address that is printed carries it.
+    The address that is printed carries the token of BINDERCLIP_HOME/token. Any address but this
+    machine's own needs a token that was chosen on purpose, in BINDERCLIP_TOKEN.
     """
     home = Home.from_env().ensure()
+    if not _is_loopback(host):
+        _use_chosen_token(home, host)
     _offer_agents(home)
     with closing(_listening(home, host, port)) as listener:
         left = _serve(home, listener, open_browser, drain)
@@ -55,6 +61,32 @@ def _serve(home: Home, listener: socket.socket, open_browser: bool, drain: bool)
     # By name, since the server stands beside the CLI and not below it.
     left: list[str] = resolve_name(SERVE)(home, listener, started=started, drain=drain)
     return left
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _use_chosen_token(home: Home, host: str) -> None:
+    """Make the token of the environment this home's own, or refuse."""
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        raise ConfigError(
+            f"Everybody who reaches {host} could ask this server, so it needs a token of your own.",
+            hint=f"Set {TOKEN} to at least {SHORTEST_TOKEN} letters and digits that nobody "
+            "guesses (`openssl rand -hex 32`) and start again, or leave --host out.",
+        )
+    if len(token) < SHORTEST_TOKEN or not (token.isascii() and token.isprintable()):
+        raise ConfigError(
+            f"{TOKEN} is no token that keeps anybody out.",
+            hint=f"It needs at least {SHORTEST_TOKEN} plain characters: `openssl rand -hex 32`.",
+        )
+    path = home.path / "token"
+    if not path.exists() or path.read_text("utf-8").strip() != token:
+        write_atomic(path, token.encode(), durable=True)
 
 
 def _listening(home: Home, host: str, port: int | None) -> socket.socket:
