@@ -14,6 +14,7 @@ from binderclip import __version__
 
 _COMMANDS = {
     "up": "Start the server and its web page on 127.0.0.1:3210.",
+    "worker": "Run agents that were woken, without the server and its page.",
     "run": "Run an agent now, show it live, keep everything it printed.",
     "watch": "Show a run that is going on, or one that is over, from the beginning.",
     "runs": "List runs; show, log, transcript, export, cancel one.",

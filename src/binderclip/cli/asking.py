@@ -16,6 +16,7 @@ from binderclip.contract.errors import BinderclipError
 from binderclip.store.home import Home
 from binderclip.supervisor import locks
 
+LOCK = "worker.lock"
 APP = "binderclip.server.app:create_app"
 _HERE = "http://127.0.0.1"
 _SECONDS = 30.0
@@ -43,8 +44,8 @@ class Api:
 
     @property
     def served(self) -> bool:
-        """Whether a server runs, so that what is queued starts at once."""
-        return self.address is not None
+        """Whether somebody carries out what is queued: a server, or a worker alone."""
+        return locks.held(str(self.home.path / LOCK))
 
     def __enter__(self) -> Api:
         return self
@@ -98,7 +99,7 @@ class Api:
 
 def running(home: Home) -> str | None:
     """Where the home's server listens, if it does; what is there may be the server of another."""
-    if not locks.held(str(home.path / "worker.lock")):
+    if not locks.held(str(home.path / LOCK)):
         return None
     try:
         address = str(json.loads((home.path / "server.json").read_text())["address"])

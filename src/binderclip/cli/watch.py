@@ -21,13 +21,30 @@ from binderclip.store.runfile import read_order
 @click.argument("run", required=False)
 @click.option("--debug", is_flag=True, help="Also show lines that no parser understood.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON Lines instead of text.")
+@click.option("--server", metavar="URL", help="Watch a run of the server at this address.")
+@click.option("--token", envvar="BINDERCLIP_TOKEN", help="Token of that server's home.")
 @click.pass_context
-def command(ctx: click.Context, run: str | None, debug: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    run: str | None,
+    debug: bool,
+    as_json: bool,
+    server: str | None,
+    token: str | None,
+) -> None:
     """Show a run from its beginning and stay with it until it is over.
 
     RUN is an id or its last characters; the newest run if it is not given. Ctrl-C ends the
     watching only, never the run. The exit code is that of the run.
+
+    With --server the run may be on another machine; better put the token into BINDERCLIP_TOKEN,
+    since others can read command lines.
     """
+    if server is not None:
+        # Only now: whoever watches files needs no HTTP.
+        from binderclip.cli.afar import watch_afar
+
+        ctx.exit(watch_afar(server, token, run, as_json=as_json, debug=debug))
     home = Home.from_env().ensure()
     run_id = find(home, run)
     order = read_order(home, run_id)
