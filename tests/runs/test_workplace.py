@@ -15,13 +15,14 @@ from binderclip.contract.errors import Conflict, RestoreConflict
 from binderclip.contract.operation import WorkspaceOperation
 from binderclip.contract.run import RunView
 from binderclip.contract.task import Interaction, Task
-from binderclip.runs.places import finalize_again, find_workplace
+from binderclip.runs.places import clean_workspaces, finalize_again, find_workplace
 from binderclip.runs.workplace import all_workspaces
 from binderclip.store.agents import Agents
 from binderclip.store.database import Database
 from binderclip.store.environments import Environments
 from binderclip.store.home import Home
 from binderclip.store.operations import Operations
+from binderclip.workspaces.cleaning import Policy
 from tests.runs.test_worker import Shop
 from tests.workspaces.conftest import commit, plain_git, status
 from tests.workspaces.sshd import Sshd, running
@@ -180,6 +181,14 @@ def test_an_agent_on_another_machine_brings_its_work_home(
     assert (tree / "loose").read_text().startswith(str(tmp_path / "far" / "copies"))
     assert status(tree) == ["?? loose"]
     assert plain_git(repository, "remote") == ""
+    assert (one.away, one.remote_dir is not None) == (False, True)
+    nothing = clean_workspaces(shop.desk, Policy())
+    assert [verdict.removes for verdict in nothing] == [False]
+    all_workspaces(shop.db).change(one, state="archived")
+    (gone,) = clean_workspaces(shop.desk, Policy())
+    assert (gone.removes, gone.reason) == (True, "archived")
+    assert plain_git(repository, "show", f"{gone.saved}:c") == "sea"
+    assert list((tmp_path / "far" / "copies").iterdir()) == []
 
 
 def test_the_gate_opens_once_a_failed_restore_was_tried_again(

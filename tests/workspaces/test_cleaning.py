@@ -86,6 +86,10 @@ def test_what_stays_is_told_with_its_reason(
     workspaces.journal(one.id).write_text("{}")
     assert clean(workspaces, EAGER, THEN)[0].reason == "a restore is unfinished"
     workspaces.journal(one.id).unlink()
+    workspaces.change(one, away=True)
+    told = "work of a remote run has not been brought back"
+    assert clean(workspaces, EAGER, THEN)[0].reason == told
+    workspaces.write(one)
     make_repository("inner").rename(Path(one.tree) / "inner")
     (verdict,) = clean(workspaces, EAGER, THEN)
     assert (verdict.removes, verdict.reason) == (False, "it holds another repository: inner")

@@ -165,6 +165,9 @@ def test_another_agent_in_another_environment_is_refused(
         workspaces, repository, agent_id="ada", environment_id="e2", environment_named=True
     )
     assert named.environment_id == "e2"
+    workspaces.change(named, away=True)
+    with pytest.raises(WorkspaceError, match="not brought back"):
+        made(workspaces, repository, agent_id="ada", environment_id="e3", environment_named=True)
 
 
 class TestOddRepositories:

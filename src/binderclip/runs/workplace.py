@@ -84,7 +84,8 @@ class Workplace:
         trip = self.trip()
         if trip is not None and self.workspace is not None:
             workspaces = all_workspaces(self.control.db)
-            self.workspace = workspaces.change(self.workspace, remote_dir=self._remote_dir())
+            place = self._remote_dir()
+            self.workspace = workspaces.change(self.workspace, remote_dir=place, away=True)
             trip.out()
 
     def plan(self, plan: Plan, attempt: int, scratch: Path, host: Mapping[str, str]) -> Plan:
@@ -169,7 +170,7 @@ class Workplace:
         except RestoreConflict:
             self.workspace = workspaces.change(self.workspace, state="conflict")
             raise
-        self.workspace = workspaces.change(self.workspace, state="active")
+        self.workspace = workspaces.change(self.workspace, state="active", away=False)
 
     def _end_remote(self) -> None:
         """The remote process tree dies with the run."""

@@ -113,7 +113,7 @@ def _reason_to_keep(workspaces: Workspaces, one: Workspace, busy: Collection[str
         return "it is the person's own checkout"
     if workspaces.journal(one.id).exists() or _merging(workspaces, one):
         return "a restore is unfinished"
-    if one.state == "conflict" or _pending(one):
+    if one.state == "conflict" or one.away or _pending(one):
         return "work of a remote run has not been brought back"
     return _unkeepable(Path(one.tree)) if one.kind == "worktree" else None
 

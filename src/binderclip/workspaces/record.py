@@ -41,6 +41,8 @@ class Workspace(Wire, frozen=True, kw_only=True, omit_defaults=False):
     environment_id: str | None = None
     remote_dir: str | None = None
     """The copy on the environment's machine, kept for the next run."""
+    away: bool = False
+    """Whether work may be in that copy that is not here yet."""
     run_id: str | None = None
     """The run that used it last."""
     notes: tuple[str, ...] = ()

@@ -105,7 +105,15 @@ def prepare_directory(
 
 def check_environment(known: Workspace, wanted: Wanted) -> None:
     """Refuse to use a workspace silently from another environment for another agent (W5)."""
-    if known.environment_id == wanted.environment_id or wanted.environment_named:
+    if known.environment_id == wanted.environment_id:
+        return
+    if known.away:
+        raise WorkspaceError(
+            f"Workspace {short(known.id)} has work in environment {known.environment_id} "
+            "that was not brought back.",
+            hint=f"`binderclip workspaces resolve {short(known.id)}` brings it.",
+        )
+    if wanted.environment_named:
         return
     if known.agent_id == wanted.agent_id and known.remote_dir is None:
         return
