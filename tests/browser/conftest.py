@@ -67,7 +67,7 @@ def _alarming(text: str) -> bool:
 @pytest.fixture(scope="session")
 def told(stage: Stage) -> str:
     """A finished run with everything in it."""
-    return stage.tell(stories.whole_story(), "Fix the flaky test in orders/")
+    return stage.listed(stage.tell(stories.whole_story(), "Fix the flaky test in orders/"))
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,11 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
+
+import httpx
 
 from tests.browser.stories import Line, write_story
 
@@ -79,6 +82,14 @@ class Stage:
         )
         (fresh,) = self._known() - before
         return fresh
+
+    def listed(self, run: str) -> str:
+        """Wait until the server's list holds a run that somebody else drove."""
+        deadline = time.monotonic() + 20
+        while run not in httpx.get(f"{self.address}/api/runs?limit=200").text:
+            assert time.monotonic() < deadline, f"run {run} is not listed"
+            time.sleep(0.05)
+        return run
 
     def _known(self) -> set[str]:
         return {path.name for path in (self.home / "runs").glob("*/*") if _ID.fullmatch(path.name)}

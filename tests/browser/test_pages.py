@@ -61,7 +61,7 @@ def test_what_cannot_be_installed_says_why(open_page: Open, stage: Stage) -> Non
 
 def test_unknown_cost_is_shown_as_unknown(open_page: Open, stage: Stage, told: str) -> None:
     """D10: money is exact or unknown, never 0 instead."""
-    stage.call("run", "--adapter", "process", "--json", "--", "true")
+    stage.listed(stage.call("run", "--adapter", "process", "--json", "--", "true"))
     page = open_page("/costs?by=adapterType")
     row = page.get_by_role("row").filter(has_text="Process")
     expect(row).to_contain_text("unknown")

@@ -22,13 +22,13 @@ def test_a_run_appears_and_changes_while_one_looks(
     """D9: the list is alive without being asked for again; running ones stand on top."""
     page = open_page("/runs")
     expect(page.locator(f"a[href='/runs/{told}']")).to_be_visible()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
     story = [stories.begun(), {"until": str(curtain)}, stories.ended("Done.")]
     run = stage.tell(story, "Seen while it works", live=True)
     row = page.get_by_role("row").first
     expect(row).to_contain_text("Seen while it works")
     expect(row.get_by_role("img", name="running")).to_be_visible()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     curtain.touch()
     ended = page.locator(f"a[href='/runs/{run}']")
     expect(ended.get_by_role("img", name="succeeded")).to_be_visible()
@@ -37,7 +37,7 @@ def test_a_run_appears_and_changes_while_one_looks(
 
 def test_filters_stand_in_the_address(open_page: Open, stage: Stage, told: str) -> None:
     """A view of the list can be sent to somebody."""
-    stage.call("run", "--adapter", "process", "--json", "--", "false")
+    stage.listed(stage.call("run", "--adapter", "process", "--json", "--", "false"))
     page = open_page("/runs")
     page.get_by_label("State").select_option("failed")
     expect(page).to_have_url(re.compile("status=failed"))
