@@ -217,9 +217,11 @@ def _print_report(report: Any) -> None:
 @click.option("--once", is_flag=True, hidden=True)
 def dev(path: Path, once: bool) -> None:
     """Install an adapter from its folder and load it anew whenever a file of it is saved."""
-    from binderclip.plugins.dev import watch_folder
+    from binderclip.plugins.dev import state_of, watch_folder
 
     plugins, terminal = _plugins(), Terminal()
+    # Seen before it is read: a save while it is being installed counts as a change.
+    seen = state_of(path)
     record = plugins.install(str(path), override=True, told=_steps(False))
     terminal.write(f"{record.type} is installed; saving a file loads it anew. Ctrl-C ends this.\n")
 
@@ -230,7 +232,7 @@ def dev(path: Path, once: bool) -> None:
         except BinderclipError as problem:
             terminal.write(safe(f"{problem.message} The version before stays in force.") + "\n")
 
-    watch_folder(path, changed, once=once)
+    watch_folder(path, seen, changed, once=once)
 
 
 VERBS: dict[str, click.Command] = {

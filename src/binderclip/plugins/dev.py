@@ -24,9 +24,13 @@ def state_of(path: Path) -> State:
     return found
 
 
-def watch_folder(path: Path, changed: Callable[[], None], *, once: bool = False) -> None:
-    """Call `changed` after every change, until interrupted; `once` returns after the first."""
-    seen = state_of(path)
+def watch_folder(
+    path: Path, seen: State, changed: Callable[[], None], *, once: bool = False
+) -> None:
+    """Call `changed` when files are no longer as they were `seen`, until interrupted.
+
+    `once` returns after the first change.
+    """
     while True:
         time.sleep(LOOK_SECONDS)
         now = state_of(path)
