@@ -13,8 +13,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import jwt
-
 from binderclip.contract.errors import StoreError
 from binderclip.store.home import Home
 from binderclip.store.jsonfile import write_atomic
@@ -49,11 +47,16 @@ class Tokens:
 
     def for_run(self, run_id: str, agent_id: str, company_id: str) -> str:
         """A token for an agent's process."""
+        # Only now, here and below: people need no such token, nor does the start of a server.
+        import jwt
+
         claims = {"iss": _ISSUER, "sub": agent_id, "run": run_id, "company": company_id}
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM)
 
     def read(self, token: str) -> RunClaim | None:
         """Who a token stands for; None if it was not made here."""
+        import jwt
+
         try:
             claims = jwt.decode(
                 token,

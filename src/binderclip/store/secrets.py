@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from binderclip.contract.company import SecretView
@@ -19,6 +18,9 @@ from binderclip.store.home import Home
 from binderclip.store.jsonfile import write_atomic
 from binderclip.store.shape import Shape
 from binderclip.store.tables import secrets
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 KEY_FILE = "secrets.key"
 _shape = Shape(secrets, SecretView, "secret")
@@ -61,6 +63,8 @@ class Secrets:
 
     def open(self, company_id: str, name: str) -> str:
         """The value, for the process of an agent and nothing else."""
+        from cryptography.fernet import InvalidToken
+
         try:
             sealed = self._known(company_id, name)["sealed"]
             return _fernet(self._home).decrypt(sealed.encode()).decode()
@@ -105,6 +109,9 @@ def replace_references(value: Any, open: Callable[[str], str]) -> Any:
 
 
 def _fernet(home: Home, *, make: bool = False) -> Fernet:
+    # Only now: a server starts more often than it opens a secret.
+    from cryptography.fernet import Fernet
+
     path = home.path / KEY_FILE
     try:
         return Fernet(path.read_bytes())
