@@ -287,3 +287,25 @@ def test_another_address_demands_the_token(tmp_path: Path) -> None:
         with httpx.Client(base_url=f"http://{own}:{port}") as client:
             assert client.get("/api/runs").status_code == 401
             assert client.get("/api/runs", headers=served.person).status_code == 200
+
+
+def test_a_server_answers_at_the_address_where_it_was_reached(tmp_path: Path) -> None:
+    """Also where the machine's own name does not lead to that address."""
+    chosen = {**os.environ, "BINDERCLIP_TOKEN": "chosen-on-purpose-1234"}
+    with serving(tmp_path / "home", "--host", "0.0.0.0", env=chosen) as served:
+        port = served.address.rpartition(":")[2]
+        with httpx.Client(base_url=f"http://127.0.0.2:{port}") as client:
+            assert client.get("/api/runs").status_code == 401
+            assert client.get("/api/runs", headers=served.person).status_code == 200
+            rebound = {**served.person, "host": "127.0.0.3"}
+            assert client.get("/api/runs", headers=rebound).status_code == 403
+
+
+def test_whoever_comes_through_a_proxy_needs_the_token(tmp_path: Path) -> None:
+    """A proxy of the same user must not lend its rights to everybody behind it."""
+    with serving(tmp_path / "home", "--name", "agents.example") as served:
+        named = {"host": "agents.example", "origin": "https://agents.example"}
+        assert served.get("/api/runs", 401, headers=named)
+        assert served.get("/api/runs", headers={**named, **served.person})
+        assert served.get("/api/runs", 401, headers={"x-forwarded-for": "192.0.2.1"})
+        assert served.get("/api/runs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import os
@@ -33,7 +34,10 @@ REMEMBERED = "server.json"
 @click.option("--port", type=click.IntRange(0, 65535), help=f"Port; the last one, or {PORT}.")
 @click.option("--open", "open_browser", is_flag=True, help="Open a browser once it listens.")
 @click.option("--drain", is_flag=True, help="At the end, wait for the agents that work.")
-def command(host: str, port: int | None, open_browser: bool, drain: bool) -> None:
+@click.option("--name", "names", multiple=True, help="A name that a proxy answers to for it.")
+def command(
+    host: str, port: int | None, open_browser: bool, drain: bool, names: tuple[str, ...]
+) -> None:
     """Start server, worker and web app; Ctrl-C ends them, agents go on.
 
     The address that is printed carries the token of BINDERCLIP_HOME/token. Any address but this
@@ -44,13 +48,13 @@ def command(host: str, port: int | None, open_browser: bool, drain: bool) -> Non
         _use_chosen_token(home, host)
     _offer_agents(home)
     with closing(_listening(home, host, port)) as listener:
-        left = _serve(home, listener, open_browser, drain)
+        left = _serve(home, listener, open_browser, drain=drain, names=names)
     if left:
-        names = ", ".join(short(run_id) for run_id in left)
-        click.echo(f"Agents work on: {names}. The next `binderclip up` finds them.")
+        shown = ", ".join(short(run_id) for run_id in left)
+        click.echo(f"Agents work on: {shown}. The next `binderclip up` finds them.")
 
 
-def _serve(home: Home, listener: socket.socket, open_browser: bool, drain: bool) -> list[str]:
+def _serve(home: Home, listener: socket.socket, open_browser: bool, **options: Any) -> list[str]:
     def started(address: str, token: str) -> None:
         _remember(home, address, listener)
         click.echo(f"binderclip is up at {address}/?token={token}")
@@ -58,8 +62,13 @@ def _serve(home: Home, listener: socket.socket, open_browser: bool, drain: bool)
         if open_browser:
             click.launch(f"{address}/?token={token}")
 
+    # What is imported stays: to look through it for garbage would take a tenth of the start.
+    gc.disable()
     # By name, since the server stands beside the CLI and not below it.
-    left: list[str] = resolve_name(SERVE)(home, listener, started=started, drain=drain)
+    serve = resolve_name(SERVE)
+    gc.freeze()
+    gc.enable()
+    left: list[str] = serve(home, listener, started=started, **options)
     return left
 
 

@@ -14,11 +14,13 @@ from fastapi import Depends, Request
 from binderclip.contract.errors import NotFound
 from binderclip.contract.run import TERMINAL_STATES
 from binderclip.server.errors import Refused
+from binderclip.server.guard import LOOPBACK_NAMES, name_of
 from binderclip.server.peers import PEER_UID
 from binderclip.server.site import Site, TheSite
 
 COOKIE = "binderclip"
 RUN_HEADER = "x-paperclip-run-id"
+_FORWARDED = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,11 @@ def _by_token(request: Request, site: Site, token: str) -> Actor:
 
 
 def _is_own_user(request: Request) -> bool:
+    # What a proxy passes on is not its user's wish.
+    if not _FORWARDED.isdisjoint(request.headers.keys()):
+        return False
+    if name_of(request.headers.get("host", "")) not in LOOPBACK_NAMES:
+        return False
     uid = getattr(request.state, PEER_UID, None)
     return uid is not None and uid == os.getuid()
 

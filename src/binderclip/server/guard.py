@@ -58,7 +58,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if name_of(host) not in self._hosts:
+        if name_of(host) not in self._hosts and name_of(host) != _arrived_at(scope):
             told = "This server answers to its own address only."
             return error_response(403, "forbidden_host", told)
         if not _same_origin(scope, headers, host):
@@ -134,6 +134,13 @@ def name_of(host: str) -> str:
     """The name in a Host header, without its port."""
     name, colon, port = host.rpartition(":")
     return name.lower() if colon and port.isdigit() else host.lower()
+
+
+def _arrived_at(scope: Scope) -> str:
+    """The address that the connection came in at: no name that leads here can be equal to it."""
+    server: Any = scope.get("server")
+    address = str(server[0]) if server else ""
+    return f"[{address}]" if ":" in address else address
 
 
 def _same_origin(scope: Scope, headers: Headers, host: str) -> bool:

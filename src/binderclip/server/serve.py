@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -51,13 +51,15 @@ def serve(
     *,
     started: Callable[[str, str], None],
     drain: bool = False,
+    names: Iterable[str] = (),
 ) -> list[str]:
     """Serve until a signal ends it; the runs whose agents work on are returned.
 
-    `started` is told the address and the person's token once both are there.
+    `names` are further names that lead here, a proxy's. `started` is told the address and the
+    person's token once both are there.
     """
     host, port = listener.getsockname()[:2]
-    app = create_app(home, hosts=_hosts(host))
+    app = create_app(home, hosts=_hosts(host) | {name.lower() for name in names})
     site: Site = app.state.site
     # Agents of this machine call the server by loopback, whatever it listens on.
     name = f"[{host}]" if ":" in host else host
