@@ -126,8 +126,8 @@ def _last_port(home: Home) -> int:
 
 def _remember(home: Home, address: str, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
-    here = ipaddress.ip_address(host)
-    near = address if here.is_loopback else f"http://127.0.0.1:{port}"
+    everywhere = ipaddress.ip_address(host).is_unspecified
+    near = f"http://127.0.0.1:{port}" if everywhere else address
     kept = {"port": port, "address": near}
     path = home.path / REMEMBERED
     path.write_text(json.dumps(kept))

@@ -18,6 +18,7 @@ from binderclip.server.site import Site
 from binderclip.store.home import Home
 
 GRACE_SECONDS = 5
+EVERYWHERE = ("0.0.0.0", "::")
 
 
 class _Server(uvicorn.Server):
@@ -61,9 +62,9 @@ def serve(
     host, port = listener.getsockname()[:2]
     app = create_app(home, hosts=_hosts(host) | {name.lower() for name in names})
     site: Site = app.state.site
-    # Agents of this machine call the server by loopback, whatever it listens on.
     name = f"[{host}]" if ":" in host else host
-    site.address = f"http://{name if is_loopback(host) else '127.0.0.1'}:{port}"
+    # Agents of this machine call a server that listens everywhere by loopback.
+    site.address = f"http://{'127.0.0.1' if host in EVERYWHERE else name}:{port}"
     site.worker.start()
     try:
         config = uvicorn.Config(
@@ -105,7 +106,7 @@ def _hosts(host: str) -> frozenset[str]:
     if is_loopback(host):
         return LOOPBACK_NAMES
     own = {socket.gethostname().lower(), socket.getfqdn().lower()}
-    if host in ("0.0.0.0", "::"):
+    if host in EVERYWHERE:
         found = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
         own |= {f"[{item[4][0]}]" if ":" in str(item[4][0]) else str(item[4][0]) for item in found}
     else:
