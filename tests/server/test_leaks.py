@@ -9,6 +9,7 @@ import pytest
 
 from tests.server.conftest import Served
 from tests.server.test_auth import Working, working
+from tests.server.test_streams import events
 
 MARK = "ours-and-nobody-elses"
 PUBLIC = {"/api/health"}
@@ -152,3 +153,20 @@ def test_the_same_addresses_answer_a_person(served: Served, ours: Ours) -> None:
             assert answer.status_code == 200, f"{route.name}: {answer.text}"
             asked += 1
     assert asked > 15
+
+
+def test_the_stream_of_lists_tells_an_agent_of_its_own_company_only(
+    served: Served, ours: Ours, stranger: Working
+) -> None:
+    theirs = served.agent("theirs", "true", companyId=stranger.company_id)
+    with events(served, "/api/events", headers=stranger.headers) as heard:
+        hidden = served.post(f"/api/agents/{ours.parts['agent_id']}/wakeup", {}, 202)["runId"]
+        served.ended(hidden)
+        shown = served.post(f"/api/agents/{theirs}/wakeup", {}, 202)["runId"]
+        told = (event.data for event in heard if event.name == "run")
+        companies = []
+        for run in told:
+            companies.append(run["companyId"])
+            if run["id"] == shown:
+                break
+        assert set(companies) == {stranger.company_id}

@@ -35,8 +35,10 @@ def parsed(lines: Iterator[str]) -> Iterator[Event]:
 
 
 @contextmanager
-def events(served: Served, path: str, last_id: str | None = None) -> Iterator[Iterator[Event]]:
-    headers = {"last-event-id": last_id} if last_id else {}
+def events(
+    served: Served, path: str, last_id: str | None = None, headers: dict[str, str] | None = None
+) -> Iterator[Iterator[Event]]:
+    headers = {**(headers or {}), **({"last-event-id": last_id} if last_id else {})}
     with served.client.stream("GET", path, headers=headers) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
