@@ -89,3 +89,23 @@ def test_a_detached_run_is_finished_by_the_server(cli: Cli, tmp_path: Path, last
         (run,) = served.get("/api/runs")["items"]
         assert run["id"].endswith(short)
         assert served.ended(run["id"])["status"] == "succeeded"
+
+
+def test_a_run_whose_terminal_was_killed_is_taken_over_and_not_begun_again(
+    cli: Cli, tmp_path: Path, lasting: str
+) -> None:
+    """D1: an unfinished run whose driver lock is free is what the worker looks for."""
+    with serving(cli.home.path) as served:
+        made(cli, "Ada", f"echo begun >> {tmp_path}/begun; {lasting}")
+        process = cli.start("run", "--agent", "Ada", "--json")
+        assert process.stdout is not None
+        while b"working" not in process.stdout.readline():
+            continue
+        process.kill()
+        process.communicate()
+        (tmp_path / "go").touch()
+        (run,) = served.get("/api/runs")["items"]
+        assert served.ended(run["id"])["status"] == "succeeded"
+        log = served.client.get(f"/api/runs/{run['id']}/log").text
+        assert log == "working\ndone\n"
+    assert (tmp_path / "begun").read_text() == "begun\n"
