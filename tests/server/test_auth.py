@@ -134,8 +134,8 @@ def test_an_agent_of_another_company_sees_nothing(
         ("GET", f"/api/interactions?issueId={task}"),
         ("GET", f"/api/approvals/{approval}"),
         ("GET", f"/api/environments/{env}"),
-        ("GET", f"/api/workspaces?runId={agent.run_id}"),
-        ("GET", f"/api/workspaces?issueId={task}"),
+        ("GET", f"/api/workspaces/operations?runId={agent.run_id}"),
+        ("GET", f"/api/workspaces/operations?issueId={task}"),
         *(("GET", run + part) for part in ("", "/transcript", "/outline", "/search?q=x", "/log")),
         *(("GET", run + part) for part in ("/lines", "/stream", "/entries/1o0.0")),
     ]

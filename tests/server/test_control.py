@@ -208,7 +208,7 @@ def test_accepting_waits_for_the_workspace(
         waived = served.post(waive, {"reason": "kept by hand"}, 200, headers=served.person)
         assert waived["waiveReason"] == "kept by hand"
     assert served.post(f"{path}/accept", {}, 200, headers=served.person)["status"] == "accepted"
-    listed = served.get(f"/api/workspaces?runId={one.run_id}")["items"]
+    listed = served.get(f"/api/workspaces/operations?runId={one.run_id}")["items"]
     assert operation.id in [item["id"] for item in listed]
     served.post(f"/api/runs/{one.run_id}/cancel", {"kill": True}, 202)
 

@@ -10,6 +10,7 @@ import pytest
 from tests.server.conftest import Served
 from tests.server.test_auth import Working, working
 from tests.server.test_streams import events
+from tests.workspaces.conftest import commit, plain_git
 
 MARK = "ours-and-nobody-elses"
 PUBLIC = {"/api/health"}
@@ -64,8 +65,12 @@ def stranger(served: Served) -> Iterator[Working]:
 
 @pytest.fixture(scope="module")
 def ours(served: Served) -> Ours:
+    project = served.home.path.parent / "project"
+    project.mkdir()
+    plain_git(project, "init", "-q")
+    commit(project, a=MARK)
     agent = served.agent(MARK, f"echo {MARK}")
-    task = served.post("/api/issues", {"title": MARK, "body": MARK}, 201)["id"]
+    task = served.post("/api/issues", {"title": MARK, "body": MARK, "cwd": str(project)}, 201)["id"]
     wish = {"issueId": task}
     run = served.ended(served.post(f"/api/agents/{agent}/wakeup", wish, 202)["runId"])["id"]
     asked = {"kind": "request_confirmation", "title": MARK}
@@ -75,14 +80,15 @@ def ours(served: Served) -> Ours:
     place = served.post("/api/environments", {"name": MARK}, 201, headers=served.person)["id"]
     served.ask("PUT", f"/api/secrets/{MARK}", json={"value": MARK * 2}, headers=served.person)
     job = served.get("/api/jobs")["items"][0]["id"]
+    workspace = served.get("/api/workspaces")["items"][0]["id"]
     parts = {
         **{"agent_id": agent, "issue_id": task, "run_id": run, "interaction_id": question},
         **{"comment_id": comment, "approval_id": approval, "environment_id": place},
         **{"job_id": job, "entry_id": "1o0.0", "company_id": "local", "name": MARK},
-        "operation_id": "x",
+        **{"operation_id": "x", "workspace_id": workspace},
     }
     queries = {"companyId": "local", "agentId": agent, "issueId": task, "runId": run}
-    ids = (MARK, agent, task, run, question, comment, approval, place)
+    ids = (MARK, agent, task, run, question, comment, approval, place, workspace)
     return Ours(parts, queries, ids)
 
 

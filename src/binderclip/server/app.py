@@ -29,9 +29,11 @@ from binderclip.server.routes import (
     plugins,
     reports,
     runs,
+    sandbox,
     sessions,
     settings,
     transcript,
+    workspaces,
 )
 from binderclip.server.site import Site
 from binderclip.store.home import Home
@@ -54,6 +56,7 @@ ROUTERS = (
     settings,
     reports,
     history,
+    workspaces,
 )
 _UNBUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>binderclip</title>

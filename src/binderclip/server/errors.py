@@ -20,6 +20,8 @@ _STATUSES = {
     "conflict": 409,
     "busy": 409,
     "secret_found": 409,
+    "workspace_failed": 409,
+    "restore_conflict": 409,
     "store_failed": 500,
 }
 

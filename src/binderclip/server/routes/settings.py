@@ -7,7 +7,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from binderclip.contract.check import Check, Status, verdict
 from binderclip.contract.company import LOCAL_COMPANY, Environment, SecretView
+from binderclip.contract.errors import ConfigError
+from binderclip.contract.wire import Wire
+from binderclip.runs.workplace import environment_target
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor, ThePerson
 from binderclip.server.requests import Body, Id, Key, once
@@ -16,6 +20,7 @@ from binderclip.server.site import TheSite
 from binderclip.store.companies import Companies
 from binderclip.store.environments import Environments
 from binderclip.store.secrets import Secrets
+from binderclip.workspaces.environment import check_environment
 
 router = APIRouter(tags=["settings"])
 EnvironmentPage = page_of("EnvironmentPage", Environment)
@@ -35,6 +40,23 @@ class NewEnvironment(Body):
 class EnvironmentChange(Body):
     name: _Name | None = None
     config: dict[str, Any] | None = None
+
+
+class EnvironmentTest(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """Whether runs can work in an environment, and what is missing there (E4)."""
+
+    environment_id: str
+    status: Status
+    checks: tuple[Check, ...]
+    tested_at: str
+
+
+class TestWish(Body):
+    """Programs that runs will need there."""
+
+    commands: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(
+        default_factory=list, max_length=100
+    )
 
 
 class SecretValue(Body):
@@ -99,6 +121,20 @@ def remove_environment(site: TheSite, _: ThePerson, environment_id: Id) -> Respo
     return Response(status_code=204)
 
 
+@router.post("/api/environments/{environment_id}/test", responses=answers(EnvironmentTest))
+def test_environment(
+    site: TheSite, _: ThePerson, environment_id: Id, body: TestWish | None = None
+) -> Response:
+    """Look whether runs can work there: connection, host key, Python, git, programs."""
+    with site.database.reading() as connection:
+        found = Environments(connection).get(environment_id)
+    checks = _checks(found, body.commands if body else [])
+    tested = EnvironmentTest(
+        environment_id=found.id, status=verdict(checks), checks=checks, tested_at=site.now()
+    )
+    return answer(tested)
+
+
 @router.get("/api/secrets", responses=answers(SecretPage))
 def list_secrets(
     site: TheSite, actor: NoAgent, request: Request, company_id: _CompanyId = None
@@ -127,3 +163,13 @@ def remove_secret(
     with site.database.writing() as connection:
         Secrets(connection, site.home).remove(company_id or LOCAL_COMPANY, name)
     return Response(status_code=204)
+
+
+def _checks(environment: Environment, commands: list[str]) -> tuple[Check, ...]:
+    try:
+        ssh = environment_target(environment)
+    except (TypeError, ValueError) as problem:
+        raise ConfigError(f"The environment's config is wrong: {problem}.") from problem
+    if ssh is None:
+        return (Check(code="local", level="info", message="Runs work on this machine."),)
+    return tuple(check_environment(ssh, commands))
