@@ -29,7 +29,6 @@ from binderclip.server.routes import (
     plugins,
     reports,
     runs,
-    sandbox,
     sessions,
     settings,
     transcript,
