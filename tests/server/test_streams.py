@@ -14,6 +14,12 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from binderclip.contract.ids import new_id
+from binderclip.contract.run import AgentRef, RunOrder
+from binderclip.store import runs
+from binderclip.store.database import Database
+from binderclip.store.rows import order_row
+from binderclip.store.runfile import RunOutcome, write_order, write_outcome
 from tests.server.conftest import Served, serving
 
 
@@ -199,6 +205,38 @@ def test_lists_hear_of_runs_that_change_their_state(served: Served) -> None:
     with events(served, "/api/events", last_id) as found:
         missed = next(found)
         assert (missed.name, missed.data["id"]) == ("run", again)
+
+
+def test_a_run_that_was_over_before_anybody_looked_is_told_and_kept(tmp_path: Path) -> None:
+    """D9, N4: another process writes the row of a run at once as finished."""
+    with serving(tmp_path / "home") as served, Database.open(served.home) as database:
+        with events(served, "/api/events") as found:
+            assert next(found).name == "reset"
+            run_id = finished_run(database)
+            told = next(e for e in found if e.name == "run")
+        assert (told.data["id"], told.data["status"]) == (run_id, "succeeded")
+        while not (kept := served.get("/api/jobs")["items"]):
+            time.sleep(0.02)
+        assert kept[0]["runs"] == [run_id]
+
+
+def finished_run(database: Database) -> str:
+    """A run whose row nobody ever sees open."""
+    order = RunOrder(
+        id=new_id(),
+        adapter_type="process",
+        agent=AgentRef(id="cli", company_id="local", name="cli", adapter_type="process"),
+        cwd="/",
+        created_at="2026-01-01T00:00:00.000Z",
+        config={"command": "true", "args": []},
+    )
+    outcome = RunOutcome(state="succeeded", ended_at="2026-01-01T00:00:01.000Z")
+    write_order(database.home, order)
+    write_outcome(database.home, order.id, outcome)
+    with database.writing() as connection:
+        row = order_row(order, "succeeded") | {"ended_at": outcome.ended_at, "finalized": True}
+        runs.add(connection, row)
+    return order.id
 
 
 def test_a_server_that_ends_lets_its_viewers_go(tmp_path: Path) -> None:

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from binderclip.contract.errors import BinderclipError
+from binderclip.contract.ids import floor_id
 from binderclip.jobs.store import JobStore
 from binderclip.store.database import Database
 from binderclip.store.tables import runs
 
 WATCHED_SECONDS = 0.25
 UNWATCHED_SECONDS = 5.0
+LATE_SECONDS = 60.0
+"""How much later than its id a run may get its row and still be noticed if it is over by then."""
 _OPEN = ("queued", "starting", "running", "finalizing")
+_States = dict[str, tuple[str, str | None]]
 _log = logging.getLogger(__name__)
 
 
 class Lookout:
-    """A thread that compares the open runs with those of the last look."""
+    """A thread that compares the open and the new runs with those of the last look."""
 
     def __init__(
         self,
@@ -36,7 +41,8 @@ class Lookout:
         self._jobs = jobs
         self._changed = changed
         self._watched = watched
-        self._open: dict[str, tuple[str, str | None]] = {}
+        self._seen: _States = {}
+        self._since = floor_id(time.time() - LATE_SECONDS)
         self._stopping = threading.Event()
         self._wanted = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lookout", daemon=True)
@@ -63,23 +69,26 @@ class Lookout:
             self._look()
 
     def _look(self) -> None:
+        since = floor_id(time.time() - LATE_SECONDS)
         try:
             found = self._read()
         except BinderclipError as problem:
             _log.warning("the states of runs cannot be read: %s", problem)
             return
-        before, self._open = self._open, found
-        for run_id, state in found.items():
-            if before.get(run_id) != state:
-                self._changed(run_id)
-        for run_id in before.keys() - found.keys():
+        before, self._seen, self._since = self._seen, found, since
+        changed = {run_id for run_id, state in found.items() if before.get(run_id) != state}
+        gone = {run_id for run_id in before.keys() - found.keys() if _is_open(before[run_id])}
+        for run_id in sorted(changed | gone):
             self._changed(run_id)
-            self._record(run_id)
+            if run_id in gone or not _is_open(found[run_id]):
+                self._record(run_id)
 
-    def _read(self) -> dict[str, tuple[str, str | None]]:
+    def _read(self) -> _States:
+        """Open runs; and new ones, since a quick run may be over before it was ever seen open."""
         query = select(runs.c.id, runs.c.status, runs.c.waiting_for)
+        wanted = (runs.c.status.in_(_OPEN), runs.c.id >= self._since)
         with self._db.reading() as connection:
-            rows = connection.execute(query.where(runs.c.status.in_(_OPEN)))
+            rows = connection.execute(query.where(or_(*wanted)))
             return {id: (status, waiting) for id, status, waiting in rows}
 
     def _record(self, run_id: str) -> None:
@@ -88,6 +97,10 @@ class Lookout:
             self._jobs.record(run_id)
         except (BinderclipError, OSError, ValueError) as problem:
             _warn(run_id, problem)
+
+
+def _is_open(state: tuple[str, str | None]) -> bool:
+    return state[0] in _OPEN
 
 
 def _warn(run_id: str, problem: Exception) -> None:
