@@ -328,6 +328,28 @@ def test_history_costs_and_activity_tell_what_happened(served: Served, waiting: 
     detail = served.get(f"/api/jobs/{checkpoint['jobId']}")
     assert [one["id"] for one in detail["runs"]] == [run["id"]]
     assert checkpoint["jobId"] in [job["id"] for job in served.get("/api/jobs")["items"]]
+    assert served.get(f"/api/runs/{run['id']}/job") == detail
+
+
+def test_the_events_of_a_run_are_told_page_by_page(served: Served, waiting: Any) -> None:
+    """N3, N4: the same events as the export's, in order; none before the run is over."""
+    run_id = served.ran("echo hello")["id"]
+    waiting(lambda: served.get(f"/api/runs/{run_id}/checkpoints"))
+    whole = served.get(f"/api/runs/{run_id}/events")
+    assert [whole["items"][0]["type"], whole["items"][-1]["type"]] == [
+        "initializeRuntime",
+        "completeRun",
+    ]
+    assert whole["next"] is None
+    page = served.get(f"/api/runs/{run_id}/events?limit=1&cursor=1")
+    assert (page["items"], page["next"]) == (whole["items"][1:2], "2")
+
+
+def test_a_run_without_a_prompt_is_called_by_its_command_line(served: Served) -> None:
+    run = served.ran("echo two words")
+    assert (run["prompt"], run["title"]) == (None, "sh -c 'echo two words'")
+    (listed,) = served.get(f"/api/runs?agentId={run['agentId']}")["items"]
+    assert listed["title"] == run["title"]
 
 
 @pytest.mark.parametrize(

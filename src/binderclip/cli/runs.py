@@ -99,7 +99,7 @@ def _row(view: RunView, now: float) -> tuple[str, ...]:
         duration(took) if took is not None else "",
         brief_count(all_tokens(view.usage)) or "–",
         money(view.cost_usd) if view.cost_usd is not None else "–",
-        clipped(safe_line((view.prompt or view.error_message or view.summary or "")[:500]), 80),
+        clipped(safe_line((view.title or view.error_message or view.summary or "")[:500]), 80),
     )
 
 

@@ -189,6 +189,8 @@ class RunView(Wire, frozen=True, kw_only=True, omit_defaults=False):
     status: RunState
     adapter_type: str
     cwd: str | None = None
+    title: str | None = None
+    """The first line of the prompt; of a run without one, the command line that it is."""
     prompt: str | None = None
     agent_id: str | None = None
     agent_name: str | None = None

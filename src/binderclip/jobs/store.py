@@ -91,6 +91,10 @@ class JobStore:
             return []
         return [self.checkpoint(id) for id in read_json(summary, JobRun).checkpoints]
 
+    def job_of(self, run_id: str) -> str:
+        """The id of the job that a run belongs to, also before it is over and kept there."""
+        return job_of(self.home, read_order(self.home, run_id))
+
     def events(self, run_id: str) -> Iterator[bytes]:
         """The events of a run as JSON, one after the other."""
         path = self._run_job(run_id) / "runs" / run_id / EVENTS
@@ -192,7 +196,7 @@ class JobStore:
             return None
 
     def _run_job(self, run_id: str) -> Path:
-        return self.get_dir(job_of(self.home, read_order(self.home, run_id)))
+        return self.get_dir(self.job_of(run_id))
 
 
 def _write_events(path: Path, history: RunHistory) -> None:

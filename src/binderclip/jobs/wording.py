@@ -140,8 +140,8 @@ def cost(view: RunView) -> str:
 
 
 def title(view: RunView) -> str:
-    """The first line of what was asked, or the run's directory."""
-    lines = (view.prompt or "").strip().splitlines()
+    """What lists call the run, or its directory."""
+    lines = (view.prompt or view.title or "").strip().splitlines()
     return _line(lines[0]) if lines else f"{view.adapter_type} in {view.cwd or '?'}"
 
 

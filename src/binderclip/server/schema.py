@@ -52,11 +52,11 @@ def plain(description: str, media_type: str, status: int = 200) -> dict[str | in
     return {status: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
-def page_of(name: str, kind: type[Wire]) -> type[Any]:
+def page_of(name: str, kind: Any) -> type[Any]:
     """A page of a list: `items`, and the `next` cursor, null on the last page."""
     return msgspec.defstruct(
         name,
-        [("items", list[kind]), ("next", str | None)],  # type: ignore[valid-type]
+        [("items", list[kind]), ("next", str | None)],
         bases=(Wire,),
         frozen=True,
         kw_only=True,

@@ -7,6 +7,7 @@ from pathlib import Path
 from binderclip.contract.run import RunState, RunView
 from binderclip.store.home import Home
 from binderclip.store.runfile import UsageSoFar, read_order, read_outcome, read_usage
+from binderclip.store.titles import title_of
 from binderclip.supervisor import locks
 from binderclip.supervisor.launch import read_meta
 
@@ -23,6 +24,7 @@ def file_view(home: Home, run_id: str) -> RunView:
         status=outcome.state if outcome else _live_state(home, run_id, numbers),
         adapter_type=order.adapter_type,
         cwd=order.cwd,
+        title=title_of(order),
         prompt=order.prompt,
         agent_id=order.agent.id,
         agent_name=order.agent.name,

@@ -14,6 +14,7 @@ from binderclip.contract.session import HEARTBEAT, StoredSession
 from binderclip.contract.wire import T, from_json
 from binderclip.store.jsonfile import encode
 from binderclip.store.runfile import AttemptUsage, RunOutcome
+from binderclip.store.titles import title_in
 from binderclip.supervisor.records import ExitRecord
 
 _LARGEST_INTEGER = 2**63 - 1
@@ -97,6 +98,7 @@ def view_of(row: RowMapping, directory: str, *, whole: bool = True) -> RunView:
         status=row["status"],
         adapter_type=row["adapter_type"],
         cwd=row["cwd"],
+        title=title_in(directory, row["prompt"]),
         prompt=row["prompt"],
         agent_id=row["agent_id"],
         agent_name=row["agent_name"],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Annotated, Literal
 
+import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from binderclip.contract.checkpoint import Checkpoint
+from binderclip.contract.event import Event
 from binderclip.contract.ids import FULL_ID, short
 from binderclip.contract.job import Job, JobNode, JobRun
 from binderclip.contract.wire import Wire
@@ -17,11 +20,12 @@ from binderclip.server.auth import NoAgent, TheActor
 from binderclip.server.requests import Limit
 from binderclip.server.routes.runs import RunId, seen_run
 from binderclip.server.schema import answers, page_of, plain
-from binderclip.server.site import TheSite
+from binderclip.server.site import Site, TheSite
 
 router = APIRouter(tags=["history"])
 Format = Literal["entries", "events", "markdown", "html"]
 JobPage = page_of("JobPage", Job)
+EventPage = page_of("EventPage", Event)
 JobId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$")]
 _Offset = Annotated[int, Query(ge=0, le=10_000_000, description="`next` of the page before.")]
 
@@ -47,9 +51,31 @@ def list_jobs(
 @router.get("/api/jobs/{job_id}", responses=answers(JobDetail))
 def show_job(site: TheSite, _: NoAgent, request: Request, job_id: JobId) -> Response:
     """One job: its runs and how they hang together."""
-    job = site.jobs.get(job_id)
-    runs, tree = tuple(site.jobs.runs(job_id)), site.jobs.tree(job_id)
-    return polled(request, JobDetail(job=job, runs=runs, tree=tree))
+    return polled(request, _detail(site, job_id))
+
+
+@router.get("/api/runs/{run_id}/job", responses=answers(JobDetail))
+def job_of_run(site: TheSite, _: NoAgent, request: Request, run_id: RunId) -> Response:
+    """The job that a run belongs to; 404 until the first run of it is over."""
+    return polled(request, _detail(site, site.jobs.job_of(run_id)))
+
+
+@router.get("/api/runs/{run_id}/events", responses=answers(EventPage))
+def events(
+    site: TheSite,
+    actor: TheActor,
+    request: Request,
+    run_id: RunId,
+    limit: Limit = 50,
+    cursor: _Offset = 0,
+) -> Response:
+    """The standard events of a finished run, oldest first."""
+    seen_run(site, actor, run_id)
+    found = [
+        msgspec.Raw(line) for line in islice(site.jobs.events(run_id), cursor, cursor + limit + 1)
+    ]
+    more = str(cursor + limit) if len(found) > limit else None
+    return polled(request, EventPage(items=found[:limit], next=more))
 
 
 @router.get("/api/runs/{run_id}/checkpoints", responses=answers(list[Checkpoint]))
@@ -83,3 +109,8 @@ def export_run(
         "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
     }
     return StreamingResponse(pieces, headers=headers, media_type=MEDIA_TYPES[format])
+
+
+def _detail(site: Site, job_id: str) -> JobDetail:
+    job = site.jobs.get(job_id)
+    return JobDetail(job=job, runs=tuple(site.jobs.runs(job_id)), tree=site.jobs.tree(job_id))
