@@ -247,7 +247,7 @@ def test_a_run_ends_when_its_lease_is_not_renewed(sshd: Sshd, ssh: Ssh, there: P
     ended = exit_of(run)
     assert ended is not None
     assert (ended["reason"], ended["cancel"]["by"]) == ("cancelled", "lease")
-    assert alive(RUN) == []
+    eventually(lambda: alive(RUN) == [], 30)
 
 
 def test_ending_the_relay_ends_the_agent(ssh: Ssh, there: Path) -> None:
