@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.cli.conftest import Cli
+from tests.faults.conftest import until
 from tests.server.conftest import serving
 
 
@@ -29,6 +30,7 @@ def test_a_worker_runs_what_is_woken_and_needs_no_server(cli: Cli) -> None:
     with working(cli):
         woken = cli("agents", "wake", "Ada").stdout
         assert "next `binderclip up`" not in woken
+        until(lambda: bool(list(cli.home.path.glob("runs/*/*/run.json"))), "the run starts")
         assert cli("watch", woken.split()[1]).returncode == 0
     (run,) = json.loads(cli("runs", "--json").stdout)
     assert run["status"] == "succeeded"
@@ -48,8 +50,8 @@ def test_a_worker_that_ends_leaves_its_agents_working(cli: Cli) -> None:
     with working(cli) as process:
         short = json.loads(cli("agents", "wake", "Ada", "--json").stdout)["runId"][-8:]
         assert process.stdout is not None
-        while not list(cli.home.path.glob(f"runs/*/*{short}/attempt-1/meta.json")):
-            assert process.poll() is None
+        meta = f"runs/*/*{short}/attempt-1/meta.json"
+        until(lambda: bool(list(cli.home.path.glob(meta))), "the agent works")
         process.send_signal(signal.SIGINT)
         told = process.stdout.read().decode()
     assert f"Agents work on: {short}" in told
