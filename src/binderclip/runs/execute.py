@@ -40,7 +40,7 @@ def blocking_checks(drive: Drive) -> list[Check]:
     """The errors of the checks that start no process; any of them blocks the run (E3)."""
     assert drive.request is not None
     if drive.place is not None:
-        elsewhere = drive.place.checks(drive.adapter.manifest.command)
+        elsewhere = drive.place.checks(_command(drive))
         if elsewhere is not None:
             return elsewhere
     request = CheckRequest(
@@ -51,6 +51,14 @@ def blocking_checks(drive: Drive) -> list[Check]:
     )
     report = drive.adapter.test_environment(request, drive.host_env, drive.now())
     return [check for check in report.checks if check.level == "error"]
+
+
+def _command(drive: Drive) -> str:
+    """The program that an agent's config names, else its adapter's."""
+    named = drive.request.config.get("command") if drive.request else None
+    command = str(named or drive.adapter.manifest.command)
+    # One that is given relative to the working directory cannot be looked up elsewhere.
+    return command if command.startswith("/") or "/" not in command else ""
 
 
 @contextmanager

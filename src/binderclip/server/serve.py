@@ -13,6 +13,7 @@ import uvicorn
 
 from binderclip.server.app import create_app
 from binderclip.server.guard import LOOPBACK_NAMES
+from binderclip.server.guarded import GuardedListener
 from binderclip.server.peers import PeerProtocol, is_loopback
 from binderclip.server.site import Site
 from binderclip.store.home import Home
@@ -65,8 +66,11 @@ def serve(
     name = f"[{host}]" if ":" in host else host
     # Agents of this machine call a server that listens everywhere by loopback.
     site.address = f"http://{'127.0.0.1' if host in EVERYWHERE else name}:{port}"
+    guarded = GuardedListener(home, app, site.tokens)
+    site.guarded_port = guarded.port
     site.worker.start()
     try:
+        guarded.reopen()
         config = uvicorn.Config(
             app,
             http=PeerProtocol,
@@ -82,6 +86,7 @@ def serve(
             server.run(sockets=[listener])
     finally:
         left = site.worker.stop()
+        guarded.close()
         site.database.close()
     return left
 

@@ -41,11 +41,18 @@ class Site:
         self.clock = clock
         self.address: str | None = None
         """Where agents reach the API; None until somebody listens."""
+        self.guarded_port: Callable[[], int | None] = lambda: None
+        """Where agents on other machines reach it, through a forward (W6)."""
         self.database = Database.open(home)
         self.runs = RunStore(self.database)
         self.jobs = JobStore(home, self._retell)
         self.tokens = Tokens(home)
-        lent = Lent(api_url=lambda: self.address, token=self._run_token, skills=shipped_skills())
+        lent = Lent(
+            api_url=lambda: self.address,
+            token=self._run_token,
+            skills=shipped_skills(),
+            guarded_port=lambda: self.guarded_port(),
+        )
         self.worker = Worker(self.database, load_adapter, lent=lent, clock=clock)
         self.desk = Desk(self.database, clock=clock, nudge=self._nudge)
         self.roster = Roster(self.database, load_adapter, clock=clock, nudge=self._nudge)

@@ -40,7 +40,13 @@ def _checks(ssh: Ssh, commands: Sequence[str]) -> Iterator[Check]:
 
 def _probed(ssh: Ssh, far: Far, commands: Sequence[str]) -> Iterator[Check]:
     places = [ssh.in_place] if ssh.in_place else []
-    told = far.ask("probe", root=ssh.root, commands=list(commands), directories=places)
+    told = far.ask(
+        "probe",
+        root=ssh.root,
+        commands=list(commands),
+        directories=places,
+        path=list(ssh.path),
+    )
     yield _info("ssh_root", f"{told['root']} can be written by {told['user']}.")
     if told["uid"] == 0:
         yield _warn("ssh_user", "Agents run as root over there.", "Set `user` to another one.")

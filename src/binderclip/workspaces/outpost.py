@@ -163,6 +163,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryFile(dir=root):
         free = shutil.disk_usage(root).free
     found = version()
+    places = os.pathsep.join([*asked.get("path", []), os.environ.get("PATH", os.defpath)])
     return {
         "root": str(root),
         "python": platform.python_version(),
@@ -171,7 +172,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "free": free,
         "user": os.environ.get("USER") or str(os.getuid()),
         "uid": os.getuid(),
-        "commands": {name: shutil.which(name) for name in asked.get("commands", [])},
+        "commands": {name: shutil.which(name, path=places) for name in asked.get("commands", [])},
         "directories": {name: Path(name).is_dir() for name in asked.get("directories", [])},
     }
 
