@@ -22,6 +22,7 @@ from binderclip.store.database import Database
 from binderclip.store.environments import Environments
 from binderclip.store.home import Home
 from binderclip.store.operations import Operations
+from binderclip.store.tasks import Tasks
 from binderclip.workspaces.cleaning import Policy
 from tests.runs.test_worker import Shop
 from tests.workspaces.conftest import commit, plain_git, status
@@ -319,3 +320,21 @@ def test_a_checkout_that_lives_over_there_is_worked_in_as_it_is(
     assert view.status == "succeeded", view.error_message
     assert [path.name for path in there.iterdir()] == ["made"]
     assert all_workspaces(shop.db).list() == []
+
+
+def test_a_session_of_another_machine_is_not_resumed(
+    shop: Shop, repository: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    """S3: the run says so; over there the next one goes on."""
+    config = {"place": str(shop.place), "cwd": str(repository)}
+    agent = shop.agent(adapter_type="speaker", adapter_config=config)
+    task = shop.task("work", assignee_agent_id=agent.id)
+    assert worked(shop, task).session_reason == "no earlier session"
+    place = ssh_environment(shop, sshd, tmp_path / "remote")
+    with shop.db.writing() as connection:
+        Tasks(connection).change(task.id, "now", environment_id=place)
+    moved = shop.do(agent, task=task)
+    assert moved.status == "succeeded", moved.error_message
+    assert "the earlier session lives on local, this run on ssh:" in (moved.session_reason or "")
+    again = shop.do(agent, task=task)
+    assert again.session_reason == f"continues the session of run {moved.id[-8:]}"

@@ -64,6 +64,11 @@ class LetGo(Exception):
 class Place(Protocol):
     """Where a run works, if that is more than a directory of this machine."""
 
+    @property
+    def session_target(self) -> str:
+        """The machine that sessions of the agent live on (S3)."""
+        ...
+
     def checks(self, command: str) -> list[Check] | None:
         """What stands in the way there; None if that is this machine's to say."""
         ...

@@ -80,6 +80,7 @@ def finalize(
         coverage=coverage,
         ended_at=drive.history[-1].at,
         history=tuple(drive.history),
+        session_target=drive.place.session_target if drive.place else "local",
     )
     write_outcome(drive.home, drive.run_id, outcome)
     clear_usage(drive.home, drive.run_id)

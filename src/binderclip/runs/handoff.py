@@ -24,6 +24,7 @@ def decide_session(
     adapter: Adapter,
     cwd: str,
     now: str,
+    target: str = "local",
 ) -> tuple[ResumeDecision, StoredSession | None]:
     """Resume, rotate or start fresh, with the reason that people are shown."""
     stored = sessions.load(connection, key)
@@ -33,7 +34,7 @@ def decide_session(
             reason = f"the earlier session was reset by {reset['by']} at {reset['at']}"
             return ResumeDecision(action="reset", reason=reason), None
     limits = agent.session_limits or adapter.session_management
-    return decide(stored, cwd=cwd, now=now, management=limits), stored
+    return decide(stored, cwd=cwd, target=target, now=now, management=limits), stored
 
 
 def handoff_note(

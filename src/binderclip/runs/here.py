@@ -75,7 +75,8 @@ def prepare_here(db: Database, ask: Ask, load: LoadAdapter, lent: Lent, clock: C
     try:
         # In the directory itself, as every `run`; but on the machine that the agent belongs to.
         place = open_workplace(Control(db, clock=clock), run_id, worktrees=False)
-        prepared = prepare(db, run_id, load, clock, place.cwd if place else None)
+        where = (place.cwd, place.session_target) if place else (None, "local")
+        prepared = prepare(db, run_id, load, clock, *where)
         keeper = Keeper(db, run_id, budget=prepared.budget)
         drive = ready(db.home, prepared, lent, keeper, clock, place)
     except BinderclipError as problem:

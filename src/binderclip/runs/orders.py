@@ -77,15 +77,21 @@ def prepare(
     load: LoadAdapter,
     clock: Callable[[], float],
     cwd: str | None = None,
+    target: str = "local",
 ) -> Prepared:
-    """Read all that a run needs to start; any problem is a BinderclipError that ends the run."""
+    """Read all that a run needs to start; any problem is a BinderclipError that ends the run.
+
+    `target` is where its session lives: a session of another machine is not resumed (S3).
+    """
     now = clock()
     with db.reading() as connection:
         known = _read(connection, db.home, run_id)
         adapter = load(known.agent.adapter_type)
         cwd = cwd or _cwd(db.home, known)
         key = (known.agent.id, adapter.type, known.run["task_key"])
-        session, stored = decide_session(connection, key, known.agent, adapter, cwd, iso_time(now))
+        session, stored = decide_session(
+            connection, key, known.agent, adapter, cwd, iso_time(now), target
+        )
         note = (
             handoff_note(connection, stored, session, known.task)
             if stored is not None and session.action == "rotate"

@@ -174,8 +174,8 @@ class Worker:
 
     def _prepared(self, run_id: str) -> Drive:
         place = open_workplace(self._control, run_id, self._lent.guarded_port)
-        cwd = place.cwd if place else None
-        prepared = prepare(self.db, run_id, self._load, self._clock, cwd)
+        where = (place.cwd, place.session_target) if place else (None, "local")
+        prepared = prepare(self.db, run_id, self._load, self._clock, *where)
         keeper = Keeper(self.db, run_id, budget=prepared.budget, leaving=self._leaving.is_set)
         drive = ready(self.db.home, prepared, self._lent, keeper, self._clock, place)
         drive.nursery = self._nursery

@@ -72,6 +72,13 @@ class Workplace:
             remote_cwd=self._remote_cwd(),
         )
 
+    @property
+    def session_target(self) -> str:
+        """The machine that sessions of the agent live on: `local`, or a name of its own (S3)."""
+        if self.ssh is None:
+            return "local"
+        return f"ssh:{self.ssh.name}:{self.ssh.port}" if self.ssh.port else f"ssh:{self.ssh.name}"
+
     def checks(self, command: str) -> list[Check] | None:
         """What stands in the way over there; None if the agent works on this machine (E4)."""
         if self.ssh is None:
