@@ -186,7 +186,7 @@ def _line(run: JobRun, look: Look) -> str:
     took = duration((run.finished_at - run.started_at) / 1000)
     used = brief_count(run.usage.total_tokens) + " tokens" if run.usage.total_tokens else ""
     facts = [run.adapter_type, counted(run.steps, "step"), took, used]
-    asked = safe_line((run.prompt or "").split("\n")[0][:200])
+    asked = safe_line((run.title or run.prompt or "").split("\n")[0][:200])
     told = " · ".join(fact for fact in facts if fact)
     head = (
         f"{look.paint(short(run.id), 'bold')} {look.paint(word, colour)} {look.paint(told, 'dim')}"

@@ -35,6 +35,7 @@ class JobRun(Wire, frozen=True, kw_only=True, omit_defaults=False):
     usage: TokenUsage
     usage_source: UsageSource
     cost_usd: float | None = None
+    title: str | None = None
     prompt: str | None = None
     continues: str | None = None
     """The run that this one goes on from, or tries again."""

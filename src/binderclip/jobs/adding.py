@@ -59,7 +59,7 @@ def tree_of(runs: Sequence[JobRun]) -> tuple[JobNode, ...]:
 
 def _title(runs: Sequence[JobRun]) -> str | None:
     for run in runs:
-        lines = (run.prompt or "").strip().splitlines()
+        lines = (run.prompt or run.title or "").strip().splitlines()
         if lines:
             return lines[0][:_TITLE]
     return None

@@ -45,6 +45,7 @@ from binderclip.jobs.source import attempt_entries
 from binderclip.sdk.resume import next_session
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome, read_order, read_outcome
+from binderclip.store.titles import title_of
 from binderclip.supervisor.documents import INDEX
 from binderclip.supervisor.launch import read_exit, read_meta
 
@@ -108,6 +109,7 @@ class RunHistory:
             usage=usage,
             usage_source=told.source if told else "unknown",
             cost_usd=self._cost(),
+            title=title_of(self.order),
             prompt=self.order.prompt,
             continues=self.order.continues or self.order.retry_of,
             checkpoints=tuple(checkpoint.id for checkpoint in self.checkpoints),
