@@ -33,6 +33,7 @@ def furnished(stage: Stage) -> dict[str, str]:
         "runs": "/runs",
         "run": f"/runs/{whole}",
         "run-details": f"/runs/{whole}?panel=details",
+        "run-history": f"/runs/{whole}?panel=history",
         "run-short": f"/runs/{short}",
         "run-long": f"/runs/{long}",
         "run-failed": f"/runs/{failed}",

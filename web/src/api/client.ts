@@ -1,10 +1,13 @@
 /** Requests to the server; a refusal becomes an `ApiError` that says what to do. */
 
 import type {
+  Checkpoint,
   Entry,
+  JobDetail,
   Outline,
   Page,
   RunDetail,
+  RunEvent,
   RunView,
   SearchMatch,
   TranscriptPage,
@@ -23,6 +26,23 @@ export class ApiError extends Error {
 }
 
 export async function request<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const answer = await ask(path, init);
+  if (answer.status === 204) return undefined as T;
+  return (await answer.json()) as T;
+}
+
+/** Save what the server gives as a file of the name that it tells. */
+export async function download(path: string): Promise<void> {
+  const answer = await ask(path, {});
+  const told = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition") ?? "");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await answer.blob());
+  link.download = told?.[1] ?? "download";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+async function ask(path: string, init: RequestInit): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(path, { credentials: "same-origin", ...init });
@@ -35,8 +55,7 @@ export async function request<T>(path: string, init: RequestInit = {}): Promise<
     );
   }
   if (!answer.ok) throw await refusal(answer);
-  if (answer.status === 204) return undefined as T;
-  return (await answer.json()) as T;
+  return answer;
 }
 
 async function refusal(answer: Response): Promise<ApiError> {
@@ -84,5 +103,9 @@ export const runs = {
       `/api/runs/${id}/search${query({ q, from, limit: 500 })}`,
       { signal },
     ),
+  job: (id: string) => request<JobDetail>(`/api/runs/${id}/job`),
+  checkpoints: (id: string) => request<Checkpoint[]>(`/api/runs/${id}/checkpoints`),
+  events: (id: string, cursor: string | null) =>
+    request<Page<RunEvent>>(`/api/runs/${id}/events${query({ cursor, limit: 100 })}`),
   cancel: (id: string, kill = false) => send<RunView>("POST", `/api/runs/${id}/cancel`, { kill }),
 };

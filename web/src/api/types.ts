@@ -118,6 +118,7 @@ export interface RunView {
   status: RunState;
   adapterType: string;
   cwd: string | null;
+  title: string | null;
   prompt: string | null;
   agentId: string | null;
   agentName: string | null;
@@ -171,6 +172,64 @@ export interface TranscriptPage {
   total: number;
   complete: boolean;
   cursor: string;
+}
+
+export interface TokenUsage {
+  inputTokens: number;
+  outputTokens: number;
+  totalTokens: number;
+}
+
+export interface Checkpoint {
+  id: string;
+  jobId: string;
+  runId: string;
+  status: string;
+  stepNumber: number;
+  messages: unknown[];
+  usage: TokenUsage;
+}
+
+/** An event of a run; which of the fields it has, its type tells. */
+export interface RunEvent {
+  type: string;
+  id: string;
+  timestamp: number;
+  stepNumber?: number;
+  expertName?: string;
+  model?: string;
+  resumedFrom?: string | null;
+  inputMessages?: { contents: { text?: string }[] }[];
+  toolCalls?: { toolName: string }[];
+  toolResults?: { toolName: string; isError?: boolean; durationMs?: number | null }[];
+  reason?: string;
+  text?: string;
+  error?: { name: string; message: string } | null;
+}
+
+export interface JobRun {
+  id: string;
+  status: RunState;
+  adapterType: string;
+  title: string | null;
+  startedAt: number;
+}
+
+export interface JobNode {
+  run: JobRun;
+  children: JobNode[];
+}
+
+export interface JobDetail {
+  job: {
+    id: string;
+    status: string;
+    totalSteps: number;
+    usage: TokenUsage;
+    costUsd: number | null;
+  };
+  runs: JobRun[];
+  tree: JobNode[];
 }
 
 export interface Bucket {

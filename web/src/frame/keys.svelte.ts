@@ -23,7 +23,7 @@ class Keys {
 
   heard = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (typing(event.target)) return;
+    if (typing(event.target) || pressing(event)) return;
     const typed = this.typed(event.key);
     for (const group of this.groups.toReversed()) {
       const key = group.keys.find((one) => one.keys.split(", ").includes(typed));
@@ -44,6 +44,12 @@ class Keys {
 function typing(target: EventTarget | null): boolean {
   const element = target as HTMLElement | null;
   return !!element?.closest?.("input, textarea, select, [contenteditable], dialog");
+}
+
+/** A button that the keyboard stands on is pressed by Enter, whatever else Enter does here. */
+function pressing(event: KeyboardEvent): boolean {
+  const element = event.target as HTMLElement | null;
+  return event.key === "Enter" && !!element?.matches?.(":is(button, summary):focus-visible");
 }
 
 export const keys = new Keys();

@@ -21,7 +21,7 @@ export function shapeOf(state: RunState): string {
 }
 
 export function title(run: RunView): string {
-  const said = firstLine(run.prompt);
+  const said = firstLine(run.prompt) || run.title;
   if (said) return said;
   if (hasAgent(run) && run.agentName) return run.agentName;
   return humanised(run.adapterType);
