@@ -181,14 +181,32 @@ def remove_copy(control: Control, workspace: Workspace) -> Workspace:
     return all_workspaces(control.db).change(workspace, remote_dir=None)
 
 
-def clean_workspaces(control: Control, policy: Policy, *, dry_run: bool = False) -> list[Verdict]:
+def clean_workspaces(
+    control: Control,
+    policy: Policy,
+    *,
+    dry_run: bool = False,
+    going_on: Callable[[], bool] = lambda: True,
+) -> list[Verdict]:
     """Remove what the policy lets go, here and on other machines; what is in use stays."""
     workspaces = all_workspaces(control.db)
-    busy = set(RunStore(control.db).unfinished())
+    busy = _busy(control.db)
     if not dry_run:
         for verdict in judge(workspaces, policy, control.clock(), busy):
-            if verdict.removes and verdict.workspace.remote_dir is not None:
+            if verdict.removes and verdict.workspace.remote_dir is not None and going_on():
                 with suppress(WorkspaceError):
                     # A copy that cannot be removed keeps its workspace, with that as the reason.
                     remove_copy(control, verdict.workspace)
-    return clean(workspaces, policy, control.clock(), busy=busy, dry_run=dry_run)
+    now = control.clock()
+    return clean(workspaces, policy, now, busy=busy, dry_run=dry_run, going_on=going_on)
+
+
+def _busy(db: Database) -> set[str]:
+    """Runs whose workspace is in use: those that go on, and those before them in their tasks."""
+    unfinished = set(RunStore(db).unfinished())
+    with db.reading() as connection:
+        rows = [runs.find(connection, run_id) for run_id in unfinished]
+    keys = {row["task_key"] for row in rows if row is not None}
+    # A run that is about to start has not put its name on the workspace that it will use.
+    before = {one.run_id for one in all_workspaces(db).list() if one.task_key in keys}
+    return unfinished | {run_id for run_id in before if run_id is not None}

@@ -27,6 +27,7 @@ from binderclip.runs.places import find_workplace, finish_workplace, open_workpl
 from binderclip.runs.recover import take_over
 from binderclip.runs.settle import settle
 from binderclip.runs.survey import Found, Survey, never_ran
+from binderclip.runs.tidying import Tidying, policy_from
 from binderclip.runs.timers import beat
 from binderclip.runs.workerlock import WorkerLock
 from binderclip.store import runs
@@ -65,6 +66,7 @@ class Worker:
         self._something = threading.Event()
         self._draining = threading.Event()
         self._leaving = threading.Event()
+        self._tidying = Tidying(self._control, policy_from(self._lent.env), self._leaving)
         self._loop = threading.Thread(target=self._work, name="worker", daemon=True)
         self._lock: WorkerLock | None = None
         self._nursery: str | None = None
@@ -97,6 +99,7 @@ class Worker:
         if self._loop.is_alive():
             self._loop.join()
         self._dispatch.wait()
+        self._tidying.wait()
         self._release()
         return [run_id for run_id in left if read_outcome(self.db.home, run_id) is None]
 
@@ -113,6 +116,7 @@ class Worker:
         if time.monotonic() >= self._next_survey:
             self._recover(now)
             self._next_survey = time.monotonic() + SURVEY_SEC
+            self._tidying.begin_if_due()
         if due and not self._draining.is_set():
             room = self._max_runs - len(self.working())
             for run_id in admit(self.db, now, limit=max(0, room)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -70,12 +70,16 @@ def clean(
     *,
     busy: Collection[str] = (),
     dry_run: bool = False,
+    going_on: Callable[[], bool] = lambda: True,
 ) -> list[Verdict]:
-    """Remove what the policy lets go; `busy` names runs that are not over."""
+    """Remove what the policy lets go; `busy` names runs that are not over.
+
+    `going_on` is asked before each removal; once it says no, the rest stays.
+    """
     verdicts = judge(workspaces, policy, now, busy)
     if dry_run:
         return verdicts
-    return [_decided(workspaces, policy, one) for one in verdicts]
+    return [_decided(workspaces, policy, one, going_on) for one in verdicts]
 
 
 def judge(
@@ -138,9 +142,13 @@ def _unkeepable(tree: Path) -> str | None:
     return None
 
 
-def _decided(workspaces: Workspaces, policy: Policy, verdict: Verdict) -> Verdict:
+def _decided(
+    workspaces: Workspaces, policy: Policy, verdict: Verdict, going_on: Callable[[], bool]
+) -> Verdict:
     if not verdict.removes:
         return verdict
+    if not going_on():
+        return Verdict(verdict.workspace, False, "it goes the next time", verdict.bytes)
     if verdict.workspace.remote_dir is not None:
         reason = "its copy on another machine has not been removed"
         return Verdict(verdict.workspace, False, reason, verdict.bytes)
