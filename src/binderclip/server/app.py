@@ -29,6 +29,7 @@ from binderclip.server.routes import (
     plugins,
     reports,
     runs,
+    sandbox,
     sessions,
     settings,
     transcript,
@@ -56,6 +57,7 @@ ROUTERS = (
     reports,
     history,
     workspaces,
+    sandbox,
 )
 _UNBUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>binderclip</title>

@@ -29,6 +29,9 @@ class PrintedLine(Wire, frozen=True, kw_only=True, omit_defaults=False):
     stream: Stream
     text: str
     attempt: int
+    offset: int
+    bytes: int | None = None
+    """The size of a line that was too long for a parser, and was cut."""
 
 
 class LinePage(Wire, frozen=True, kw_only=True, omit_defaults=False):
@@ -61,7 +64,13 @@ class LineCursor:
             for stream, line, ts in islice(self._left, limit - len(found)):
                 found.append(
                     PrintedLine(
-                        n=self.next, ts=ts, stream=stream, text=line.text, attempt=self._attempt
+                        n=self.next,
+                        ts=ts,
+                        stream=stream,
+                        text=line.text,
+                        attempt=self._attempt,
+                        offset=line.offset,
+                        bytes=line.size if line.cut else None,
                     )
                 )
                 self.next += 1

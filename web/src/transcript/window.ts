@@ -72,6 +72,17 @@ export class EntryWindow {
     return this.load(from, PAGE, (page) => this.append(from, page));
   }
 
+  /** Read the held entries again, as when another parser gives them. */
+  async reload(): Promise<boolean> {
+    this.loading?.abort();
+    const from = this.from;
+    const limit = Math.max(PAGE, this.entries.length);
+    this.total = 0;
+    this.totalAsOf = 0;
+    const done = await this.load(from, limit, (page) => this.replace(from, page));
+    return done && !this.entries.length && this.total ? this.openEnd() : done;
+  }
+
   /** Play a record of the live stream; true if it changed what is held.
 
   A page may have been read later than the stream tells: what it held already is not played again. */

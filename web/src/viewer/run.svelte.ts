@@ -4,6 +4,7 @@ import { ApiError, runs } from "../api/client";
 import { EventFeed } from "../api/stream";
 import type { Entry, EntryKind, Outline, RunDetail, RunView, TranscriptRecord } from "../api/types";
 import { TERMINAL } from "../api/types";
+import { ForeignReading } from "../sandbox/reading.svelte";
 import { buildRows, type Row, type Rows } from "../transcript/rows";
 import { EntryWindow, orderOf } from "../transcript/window";
 
@@ -12,6 +13,7 @@ const FLUSH_MS = 80;
 const FAST_FLUSH_MS = 200;
 const FAST = 100;
 const OUTLINE_MS = 2000;
+const MOST_ASKED = 1000;
 const NO_ROWS: Rows = { rows: [], rowOf: new Map() };
 
 export class RunInView {
@@ -29,6 +31,7 @@ export class RunInView {
   opened = $state.raw<ReadonlyMap<string, boolean>>(new Map());
   allOpen = $state(false);
   readonly window: EntryWindow;
+  readonly foreign: ForeignReading;
 
   private feed: EventFeed | null = null;
   private flushing: ReturnType<typeof setTimeout> | null = null;
@@ -50,7 +53,15 @@ export class RunInView {
   });
 
   constructor(readonly id: string) {
-    this.window = new EntryWindow((from, limit, signal) => runs.page(id, from, limit, signal));
+    this.foreign = new ForeignReading(id, {
+      swapped: () => void this.swap(),
+      played: (record, order) => this.play(record, order),
+    });
+    this.window = new EntryWindow(async (from, limit, signal) =>
+      this.foreign.book
+        ? this.foreign.book.page(from, limit)
+        : runs.page(id, from, Math.min(limit, MOST_ASKED), signal),
+    );
   }
 
   /** Read the run and the entries to begin with: those at a link, the end of a live run, the top. */
@@ -71,6 +82,7 @@ export class RunInView {
       this.loaded = true;
       this.changed();
       if (this.live) this.listen();
+      void this.foreign.open(run);
       return at;
     } catch (problem) {
       this.problem = asError(problem);
@@ -81,6 +93,7 @@ export class RunInView {
   close(): void {
     this.gone = true;
     this.feed?.end();
+    this.foreign.close();
     if (this.flushing) clearTimeout(this.flushing);
     if (this.outlining) clearTimeout(this.outlining);
   }
@@ -160,12 +173,22 @@ export class RunInView {
   }
 
   private heard(type: TranscriptRecord["type"], data: string, id: string): void {
+    if (this.foreign.book) return;
     const parsed = JSON.parse(data) as Entry | TranscriptRecord;
     const record = (
       type === "entry" ? { type, entry: parsed } : { ...parsed, type }
     ) as TranscriptRecord;
+    this.play(record, orderOf(id));
+  }
+
+  /** The same place by another parser; who follows stays at the end. */
+  private async swap(): Promise<void> {
+    if ((await this.moved(this.window.reload())) && this.following) await this.reachEnd();
+  }
+
+  private play(record: TranscriptRecord, order: number): void {
     const before = this.window.total;
-    this.window.apply(record, orderOf(id), this.following);
+    this.window.apply(record, order, this.following);
     if (!this.following) this.missed += this.window.total - before;
     this.soon();
   }
@@ -204,7 +227,7 @@ export class RunInView {
   }
 
   private async restart(): Promise<void> {
-    if (!this.window.total) return;
+    if (!this.window.total || this.foreign.book) return;
     this.window.reset();
     this.changed();
   }
