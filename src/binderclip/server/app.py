@@ -57,7 +57,6 @@ ROUTERS = (
     reports,
     history,
     workspaces,
-    sandbox,
 )
 _UNBUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>binderclip</title>
@@ -85,6 +84,7 @@ def create_app(home: Home, hosts: frozenset[str] = LOOPBACK_NAMES) -> FastAPI:
     schema.install(app)
     for module in ROUTERS:
         app.include_router(module.router)
+    app.include_router(sandbox.router)
     _serve_web_app(app)
     app.add_middleware(Guard, hosts=hosts)
     return app
