@@ -128,6 +128,7 @@ JOB_RUN_JSON = {
     "stopped": "completed",
     "adapterType": "codex_local",
     "runtime": "codex",
+    "title": None,
     "expertKey": "k",
     "cwd": "/w",
     "startedAt": 1,
@@ -609,7 +610,7 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
                     *("cwd", "prompt", "agentId", "agentName", "taskId", "startedAt", "endedAt"),
                     *("sessionId", "sessionReason", "provider", "model", "costUsd", "errorCode"),
                     *("errorMessage", "retryOf", "summary", "result", "coverage", "directory"),
-                    *("companyId", "notBefore", "waitingFor", "budgetNote"),
+                    *("companyId", "notBefore", "waitingFor", "budgetNote", "title"),
                 )
             ),
         },
