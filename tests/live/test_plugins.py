@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -35,10 +36,14 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(400), pytest.mark.xdist_grou
 def installed() -> Path:
     """A data directory with the package, made once: it unpacks to more than 400 MB."""
     home = CACHE / "installed"
-    plugins = Plugins(PluginStore(home))
-    if plugins.store.find("codex_local") is None:
-        os.environ["NPM_CONFIG_CACHE"] = str(CACHE)
-        plugins.install(SPEC, override=True, builtin_parser=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    # Another test process may want it at the same moment.
+    with (CACHE / "installed.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        plugins = Plugins(PluginStore(home))
+        if plugins.store.find("codex_local") is None:
+            os.environ["NPM_CONFIG_CACHE"] = str(CACHE)
+            plugins.install(SPEC, override=True, builtin_parser=True)
     return home
 
 

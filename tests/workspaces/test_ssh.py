@@ -32,6 +32,8 @@ from tests.workspaces.sshd import Sshd
 from tests.workspaces.test_trip import NAME
 
 RUN = "01890000-0000-7000-8000-00000000000a"
+# Runs are found by this one id, so two of these tests must never run at the same time.
+pytestmark = pytest.mark.xdist_group("ssh")
 
 
 @pytest.fixture
