@@ -85,6 +85,7 @@ NOT_FOR_AGENTS = [
     ("POST", f"/api/runs/{NOWHERE}/cancel", {}),
     ("POST", "/api/sessions/reset", {"agentId": "a", "adapterType": "b", "taskKey": "c"}),
     ("POST", "/api/adapters/process/test-environment", {}),
+    ("POST", "/api/adapters/process/parse", {}),
     ("POST", "/api/agents/x/pauses/reset", {}),
 ]
 
