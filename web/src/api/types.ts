@@ -322,6 +322,21 @@ export interface Adapter {
   problem: string | null;
 }
 
+export interface Parsed {
+  parser: {
+    kind: "builtin" | "plugin" | "ui-parser" | "generic";
+    version: string;
+    why: string;
+    problem: string | null;
+    failures: string[];
+    dropped: number;
+  };
+  coverage: { lines: number; understood: number; unknown: number };
+  total: number;
+  entries: Entry[];
+  result: { errorCode: string | null; errorMessage: string | null; summary: string | null };
+}
+
 export interface Budget {
   usd: number | null;
   tokens: number | null;

@@ -241,7 +241,7 @@ export class RunInView {
   }
 }
 
-function opensItself(row: Row): boolean {
+export function opensItself(row: Row): boolean {
   if (row.type === "tool") return !!row.result?.isError || row.diffs.length > 0;
   if (row.type === "plan") return row.change === null;
   return row.type === "orphan" && row.result.isError;
