@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -106,6 +107,20 @@ def test_workspaces_come_in_pages(served: Served, repository: Path) -> None:
     rest = served.get(f"/api/workspaces?limit=1&cursor={page['next']}")
     assert len(page["items"]) == len(rest["items"]) == 1
     assert (page["items"][0]["id"] > rest["items"][0]["id"], rest["next"]) == (True, None)
+    (own,) = served.get(f"/api/workspaces?issueId={first['taskId']}")["items"]
+    assert own["runId"] == first["id"]
+    assert served.get("/api/workspaces?issueId=nobody")["items"] == []
+
+
+def test_the_policy_of_clean_up_is_told(tmp_path: Path) -> None:
+    """W8: who looks at workspaces knows when they go."""
+    plain = {name: v for name, v in os.environ.items() if not name.startswith("BINDERCLIP_W")}
+    told = []
+    for number, more in enumerate([{}, {"BINDERCLIP_WORKSPACE_DAYS": "0"}]):
+        with serving(tmp_path / f"home{number}", env={**plain, **more}) as server:
+            told.append(server.get("/api/workspaces/policy"))
+    assert told[0] == {"automatic": True, "idleDays": 14.0, "maxBytes": None}
+    assert told[1] == {"automatic": False, "idleDays": None, "maxBytes": None}
 
 
 def test_a_failed_finalize_is_waived_or_tried_again(served: Served, repository: Path) -> None:

@@ -5,6 +5,7 @@ Reading is for people at this machine, since a workspace is their repository; ch
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -18,6 +19,7 @@ from binderclip.contract.operation import WorkspaceOperation
 from binderclip.contract.run import TERMINAL_STATES
 from binderclip.contract.wire import Wire
 from binderclip.runs.places import clean_workspaces, finalize_again
+from binderclip.runs.tidying import policy_from
 from binderclip.runs.workplace import all_workspaces
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor, ThePerson
@@ -90,6 +92,14 @@ class Cleaning(Wire, frozen=True, kw_only=True, omit_defaults=False):
     items: tuple[CleanVerdict, ...]
 
 
+class CleaningPolicy(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """When the server removes workspaces by itself; it keeps what is only there."""
+
+    automatic: bool
+    idle_days: float | None
+    max_bytes: int | None
+
+
 class Taking(Body):
     """How a conflict is settled; without it, a conflict is told."""
 
@@ -120,13 +130,30 @@ router = APIRouter(prefix="/api/workspaces", tags=["workspaces"])
 
 @router.get("", responses=answers(WorkspacePage))
 def list_workspaces(
-    site: TheSite, _: NoAgent, request: Request, limit: Limit = 50, cursor: Cursor = None
+    site: TheSite,
+    _: NoAgent,
+    request: Request,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    issue_id: Annotated[str | None, Query(alias="issueId", max_length=64)] = None,
 ) -> Response:
     """Workspaces, newest first, with the space that they take."""
     known = all_workspaces(site.database).list()
+    if issue_id is not None:
+        known = [one for one in known if one.task_key == issue_id]
     found = [one for one in known if cursor is None or one.id < cursor]
     items, more = paged(found[: limit + 1], limit)
     return polled(request, WorkspacePage(items=[_view(site, one) for one in items], next=more))
+
+
+@router.get("/policy", responses=answers(CleaningPolicy))
+def cleaning_policy(_: NoAgent, request: Request) -> Response:
+    """Which workspaces go by themselves; set by the environment of `binderclip up`."""
+    policy = policy_from(os.environ)
+    if policy is None:
+        return polled(request, CleaningPolicy(automatic=False, idle_days=None, max_bytes=None))
+    told = CleaningPolicy(automatic=True, idle_days=policy.idle_days, max_bytes=policy.max_bytes)
+    return polled(request, told)
 
 
 @router.get("/operations", responses=answers(OperationPage))
