@@ -131,6 +131,22 @@ def test_growing_text_is_told_whole(home: Home) -> None:
     assert part.text == "Hello World"
 
 
+def test_an_agent_that_only_spoke_is_told_from_the_end_as_from_the_beginning(home: Home) -> None:
+    """N4: reading less of a long transcript changes nothing in what is told."""
+    order = order_for(load_adapter("process"))
+    write_order(home, order)
+    printed = b"".join(b"line %d\n" % n for n in range(20_000))
+    attempt_files(home, order, printed, b"warning\n" * 50)
+    finish(home, order)
+    from_the_end = list(RunHistory(home, order.id).events())
+    path = home.attempt_dir(order.id, 1) / "transcript.jsonl"
+    text = path.read_text()
+    assert '"onlyTexts":true' in text.partition("\n")[0]
+    path.write_text(text.replace(',"onlyTexts":true', "", 1))
+    assert list(RunHistory(home, order.id).events()) == from_the_end
+    assert "line 19999" in str(from_the_end[-1])
+
+
 def test_a_second_attempt_is_a_retry_with_a_checkpoint_of_its_own(home: Home) -> None:
     """S4, N2: one checkpoint per attempt; only the last one can be resumed."""
     adapter = load_adapter("claude_local")

@@ -32,7 +32,7 @@ from binderclip.contract.entry import (
     User,
     apply,
 )
-from binderclip.sdk.lines import LineSplitter
+from binderclip.sdk.lines import Line, LineSplitter
 from binderclip.sdk.parser import GenericParser, JsonParser, Parser
 from binderclip.sdk.transcript import TranscriptBuilder
 
@@ -92,6 +92,42 @@ def test_generic_lines_are_what_the_agent_said() -> None:
         System(ts=TS, text="[paperclip] old"),
         Assistant(ts=TS, text="[other] x"),
     ]
+
+
+class Spelt(GenericParser):
+    """The same rule by the path of all other parsers."""
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["stdout", "stderr"]),
+            st.sampled_from(["", "a", "é", "[", "[binderclip] b", "[paperclip] c", "x" * 3000]),
+            st.booleans(),
+            st.sampled_from(["1", "2"]),
+        )
+    ),
+    st.integers(1, 5),
+)
+def test_plain_lines_give_the_same_by_the_short_path(
+    told: list[tuple[Stream, str, bool, str]], size: int
+) -> None:
+    """T3, T4: records, facts and figures do not depend on how the lines were taken."""
+    lines = [
+        (stream, Line(at * 10, text, len(text), cut), ts)
+        for at, (stream, text, cut, ts) in enumerate(told)
+    ]
+    seen = []
+    for parser in (GenericParser(), Spelt()):
+        builder = TranscriptBuilder(parser, attempt=2, seq=7)
+        records = [
+            record
+            for start in range(0, len(lines), size)
+            for record in builder.feed_all(lines[start : start + size])
+        ]
+        records += builder.finish(99)
+        seen.append((records, parser.facts, builder.coverage, builder.seq))
+    assert seen[0] == seen[1]
 
 
 def test_unknown_lines_of_a_structured_runtime_are_kept_raw() -> None:

@@ -16,11 +16,17 @@ from binderclip.contract.entry import (
     EntryRecord,
     Record,
     ReplaceRecord,
+    Stderr,
     ToolCall,
     TranscriptHead,
 )
 from binderclip.contract.errors import StoreError
-from binderclip.store.transcripts import TranscriptReader, TranscriptWriter, read_transcript
+from binderclip.store.transcripts import (
+    TranscriptReader,
+    TranscriptWriter,
+    read_last_texts,
+    read_transcript,
+)
 
 HEAD = TranscriptHead(parser="claude_local", version="3")
 TS = "2026-03-01T12:00:00.000Z"
@@ -178,6 +184,30 @@ def test_damaged_lines_are_left_out_and_counted(path: Path, reader: TranscriptRe
         file.write(path.read_bytes().splitlines(keepends=True)[1])
     assert drained(reader) == [said("one"), said("one")]
     assert reader.damaged == 2
+
+
+@pytest.mark.parametrize("length", [1, 5_000, 400_000])
+def test_the_last_texts_are_found_from_the_end(path: Path, length: int) -> None:
+    records = [said(f"{n} ".ljust(length, "é"), f"1o{n}.0") for n in range(30)]
+    noise = EntryRecord(entry=Stderr(ts=TS, text="e", id="1e0.0"))
+    texts = [record.entry for record in records if isinstance(record, EntryRecord)]
+    plain = TranscriptHead(parser="process", version="1", only_texts=True)
+    write(path, *records, noise, head=plain)
+    assert read_last_texts(path, 4) == texts[-4:]
+    assert read_last_texts(path, 99) == texts
+    write(path, head=plain)
+    assert read_last_texts(path, 4) == []
+
+
+def test_where_more_than_texts_or_damage_may_be_the_end_does_not_tell(path: Path) -> None:
+    write(path, said("hello"))
+    assert read_last_texts(path, 4) is None
+    write(path, said("hello"), head=TranscriptHead(parser="process", version="1", only_texts=True))
+    with path.open("ab") as file:
+        file.write(b"{torn\n")
+    assert read_last_texts(path, 4) is None
+    path.write_bytes(b"no head\n")
+    assert read_last_texts(path, 4) is None
 
 
 def test_a_file_without_a_head_says_that_it_can_be_deleted(

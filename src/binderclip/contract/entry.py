@@ -169,6 +169,8 @@ class TranscriptHead(Wire, frozen=True, kw_only=True):
 
     parser: str
     version: str
+    only_texts: bool = False
+    """Every record is a whole text, so the end can be understood without the rest."""
 
 
 class Coverage(Wire, frozen=True, kw_only=True):

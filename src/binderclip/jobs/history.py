@@ -31,7 +31,7 @@ from binderclip.contract.ids import short
 from binderclip.contract.job import JobRun
 from binderclip.contract.run import ExecutionResult, RunOrder, Usage
 from binderclip.contract.wire import to_plain
-from binderclip.jobs.events import Identity, Steps, milliseconds
+from binderclip.jobs.events import KEPT_TEXTS, Identity, Steps, milliseconds
 from binderclip.jobs.grouping import job_of
 from binderclip.jobs.normalized import (
     NO_USAGE,
@@ -41,7 +41,7 @@ from binderclip.jobs.normalized import (
     create_runtime_init_event,
 )
 from binderclip.jobs.runtimes import runtime_of
-from binderclip.jobs.source import attempt_entries
+from binderclip.jobs.source import telling_entries
 from binderclip.sdk.resume import next_session
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome, read_order, read_outcome
@@ -142,7 +142,7 @@ class RunHistory:
         steps = Steps(self._who, begin, first=self._steps + 1)
         directory = self.home.attempt_dir(self.order.id, number)
         if (directory / INDEX).exists():
-            yield from steps.events(attempt_entries(directory))
+            yield from steps.events(telling_entries(directory, KEPT_TEXTS))
         self._steps = steps.number
         exit = read_exit(str(directory))
         end = milliseconds(exit.ended_at if exit else None, begin)

@@ -18,7 +18,7 @@ from binderclip.contract.entry import (
     Thinking,
 )
 from binderclip.store.home import Home
-from binderclip.store.transcripts import NAME, read_transcript
+from binderclip.store.transcripts import NAME, read_last_texts, read_transcript
 
 _REPLACE = b'{"type":"replace"'
 _replacement = msgspec.json.Decoder(ReplaceRecord)
@@ -36,6 +36,13 @@ def attempt_entries(directory: Path) -> Iterator[Entry]:
     last_states = _last_states(path)
     for entry in whole_entries(read_transcript(path)):
         yield last_states.get(entry.id, entry) if last_states else entry
+
+
+def telling_entries(directory: Path, texts: int) -> Iterable[Entry]:
+    """The entries that events are made of: where an agent only spoke, its last `texts` do."""
+    path = directory / NAME
+    said = read_last_texts(path, texts) if path.exists() else None
+    return attempt_entries(directory) if said is None else said
 
 
 def whole_entries(records: Iterable[Record]) -> Iterator[Entry]:

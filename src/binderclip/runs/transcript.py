@@ -39,7 +39,11 @@ class Transcriber:
         self._directory = directory
         self.problem: str | None = None
         """Why the transcript is no longer written; the run goes on, it can be made again."""
-        head = TranscriptHead(parser=adapter.type, version=adapter.parser_version)
+        head = TranscriptHead(
+            parser=adapter.type,
+            version=adapter.parser_version,
+            only_texts=self._builder.only_texts,
+        )
         self._writer: TranscriptWriter | None = None
         with self._guarded():
             self._writer = TranscriptWriter(directory / NAME, head)

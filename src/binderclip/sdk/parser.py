@@ -17,7 +17,7 @@ from binderclip.contract.run import ErrorCode, ErrorFamily, Usage, UsageBasis
 
 HOST_NOTICES = ("[binderclip] ", "[paperclip] ")
 _FINAL_LINES = 200
-_FINAL_LINE_CHARACTERS = 2000
+FINAL_LINE_CHARACTERS = 2000
 _MOST_SHAPES = 1000
 
 
@@ -92,14 +92,14 @@ class GenericParser(Parser):
 
     def __init__(self) -> None:
         super().__init__()
-        self._last: deque[str] = deque(maxlen=_FINAL_LINES)
+        self.last_lines: deque[str] = deque(maxlen=_FINAL_LINES)
 
     def parse_line(self, line: str, ts: str) -> Sequence[Entry]:
-        self._last.append(line[:_FINAL_LINE_CHARACTERS])
+        self.last_lines.append(line[:FINAL_LINE_CHARACTERS])
         return (Assistant(ts=ts, text=line),)
 
     def finish(self, ts: str) -> Sequence[Entry]:
-        self.facts.final_text = "\n".join(self._last).strip() or None
+        self.facts.final_text = "\n".join(self.last_lines).strip() or None
         return ()
 
 

@@ -33,7 +33,14 @@ from binderclip.contract.entry import (
     User,
 )
 from binderclip.sdk.lines import Line
-from binderclip.sdk.parser import HOST_NOTICES, Parser, generic_stderr, generic_stdout
+from binderclip.sdk.parser import (
+    FINAL_LINE_CHARACTERS,
+    HOST_NOTICES,
+    GenericParser,
+    Parser,
+    generic_stderr,
+    generic_stdout,
+)
 
 _ID = (str, type(None))
 
@@ -86,6 +93,11 @@ class TranscriptBuilder:
         self._last_ts = ""
 
     @property
+    def only_texts(self) -> bool:
+        """Whether every record will be a whole text."""
+        return type(self.parser) is GenericParser
+
+    @property
     def coverage(self) -> Coverage:
         return Coverage(
             lines=self.lines, understood=self.understood, unknown=self.lines - self.understood
@@ -107,6 +119,46 @@ class TranscriptBuilder:
 
     def feed_all(self, lines: Iterable[tuple[Stream, Line, str]]) -> list[Record]:
         """The records of many lines."""
+        if type(self.parser) is GenericParser:
+            return self._feed_plain(self.parser, lines)
+        return self._feed_parsed(lines)
+
+    def _feed_plain(
+        self, parser: GenericParser, lines: Iterable[tuple[Stream, Line, str]]
+    ) -> list[Record]:
+        """The same for a parser that takes every line as it is: no call and no check for each."""
+        records: list[Record] = []
+        attempt, seq, before = self.attempt, self._seq, self._seq
+        add, keep = records.append, parser.last_lines.append
+        for one in lines:
+            stream, (offset, text, _, cut), ts = one
+            if stream == "stdout" and text and not cut and text[0] != "[":
+                keep(text[:FINAL_LINE_CHARACTERS])
+                said = Assistant(
+                    ts=ts,
+                    id=f"{attempt}o{offset}.0",
+                    seq=seq,
+                    attempt=attempt,
+                    stream="stdout",
+                    offset=offset,
+                    text=text,
+                )
+                add(EntryRecord(entry=said))
+                seq += 1
+                self._last_ts = ts
+            else:
+                self._count(seq - before)
+                records += self._feed_parsed((one,))
+                seq = before = self._seq
+        self._count(seq - before)
+        return records
+
+    def _count(self, understood: int) -> None:
+        self.lines += understood
+        self.understood += understood
+        self._seq += understood
+
+    def _feed_parsed(self, lines: Iterable[tuple[Stream, Line, str]]) -> list[Record]:
         records: list[Record] = []
         if self.parser.batched:
             lines = self._prepared(lines)

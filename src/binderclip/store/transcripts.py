@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from binderclip.contract.entry import Record, TranscriptHead
+from binderclip.contract.entry import Assistant, EntryRecord, Record, TranscriptHead
 from binderclip.contract.errors import StoreError
 from binderclip.store.jsonfile import encode_lines
 from binderclip.supervisor.documents import write_all
@@ -225,3 +225,39 @@ def read_transcript(path: Path) -> Iterator[Record]:
         while found:
             yield from found
             found = reader.read()
+
+
+def read_last_texts(path: Path, count: int) -> list[Assistant] | None:
+    """The last things that an agent said, in order; None where the records before them matter."""
+    with path.open("rb") as file:
+        head = file.readline()
+        begin = file.tell()
+        stop = file.seek(0, os.SEEK_END)
+        if not _only_texts(head):
+            return None
+        wanted = _BATCH_BYTES
+        while True:
+            start = max(begin, stop - wanted)
+            file.seek(start)
+            said = _texts(file.read(stop - start), whole=start == begin)
+            if said is None or len(said) >= count or start == begin:
+                return said and said[-count:]
+            wanted *= 4
+
+
+def _only_texts(head: bytes) -> bool:
+    try:
+        return _head.decode(head).only_texts
+    except msgspec.DecodeError:
+        return False
+
+
+def _texts(data: bytes, *, whole: bool) -> list[Assistant] | None:
+    """What was said in these lines, of which the first may be a part; None if one is damaged."""
+    first = 0 if whole else data.find(b"\n") + 1
+    try:
+        records = _records.decode_lines(data[first : data.rfind(b"\n") + 1])
+    except msgspec.DecodeError:
+        return None
+    entries = (record.entry for record in records if isinstance(record, EntryRecord))
+    return [entry for entry in entries if isinstance(entry, Assistant)]

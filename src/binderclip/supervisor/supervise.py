@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _TICK_SEC = 1.0
 _POLL_SEC = 0.05
+_SHORTEST_PAUSE_SEC = 0.001
+_LONGEST_PAUSE_SEC = 0.008
+_FLOOD_BYTES = 16 << 10
 _LEFTOVER_PATIENCE_SEC = 5.0
 _LEFTOVERS_LISTED = 100
 _RESERVED_BYTES = 64 << 10
@@ -50,6 +53,8 @@ class Supervision:
         self._leftovers: dict[tuple[int, int], dict[str, Any]] = {}
         self._next_tick = 0.0
         self._more = False
+        self._pause = 0.0
+        """How long output is left alone: an agent that floods must not be slowed by its reader."""
         self._reserve_space()
         self.wakeups = Wakeups()
         self.index = IndexWriter(os.path.join(attempt_dir, documents.INDEX))
@@ -135,8 +140,8 @@ class Supervision:
     def _patience(self) -> float:
         if self._more:
             return 0.0
-        if self.index.waiting:
-            return 0.001
+        if self._pause:
+            return self._pause
         until = min(self._next_tick, self._kill_at)
         if self.reason is None:
             until = min(until, self.limits.next_deadline())
@@ -144,7 +149,7 @@ class Supervision:
         return min(patience, _POLL_SEC) if self._must_poll else patience
 
     def _round(self, patience: float) -> None:
-        heard = self.wakeups.wait(patience)
+        heard = self.wakeups.wait(patience, only_signals=self._pause > 0)
         self._pump()
         self.tree.reap()
         self._hear(heard)
@@ -205,10 +210,21 @@ class Supervision:
         if self._inotify is not None:
             kernel.drain(self._inotify)
         self._more = False
+        before = self._seen()
         for capture in self.captures:
             self._more = capture.pump() or self._more
             self.wakeups.watch(capture.readable_fd, capture.stalled_since is None)
         self.index.flush()
+        self._pause = self._next_pause(self._seen() - before)
+
+    def _seen(self) -> int:
+        return sum(capture.seen for capture in self.captures)
+
+    def _next_pause(self, came: int) -> float:
+        """Nothing while it is quiet, a millisecond while lines come, more in a flood."""
+        if came >= _FLOOD_BYTES:
+            return min(_LONGEST_PAUSE_SEC, max(_SHORTEST_PAUSE_SEC, 2 * self._pause))
+        return _SHORTEST_PAUSE_SEC if came or self.index.waiting else 0.0
 
     def _end_leftovers(self) -> None:
         deadline = time.monotonic() + _LEFTOVER_PATIENCE_SEC

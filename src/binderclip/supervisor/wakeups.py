@@ -28,6 +28,8 @@ class Wakeups:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._poller = select.poll()
         self._poller.register(self._signals, select.POLLIN)
+        self._only_signals = select.poll()
+        self._only_signals.register(self._signals, select.POLLIN)
         self._watched: set[int] = set()
 
     def watch(self, fd: int | None, wanted: bool = True) -> None:
@@ -41,9 +43,10 @@ class Wakeups:
             self._poller.unregister(fd)
             self._watched.discard(fd)
 
-    def wait(self, seconds: float) -> set[int]:
+    def wait(self, seconds: float, only_signals: bool = False) -> set[int]:
         """Sleep until something happens or the time is up; the signals that came."""
-        self._poller.poll(min(_LONGEST_MS, max(0, math.ceil(seconds * 1000))))
+        poller = self._only_signals if only_signals else self._poller
+        poller.poll(min(_LONGEST_MS, max(0, math.ceil(seconds * 1000))))
         try:
             return set(os.read(self._signals, 1 << 16))
         except BlockingIOError:
