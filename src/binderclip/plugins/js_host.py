@@ -10,10 +10,12 @@ import os
 import re
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
 from binderclip.plugins.host_loop import serve
 
+BOOT = Path(__file__).with_name("js_boot.js")
 MEMORY_BYTES = 64 * 1024 * 1024
 PROCESS_BYTES = 1024 * 1024 * 1024
 STACK_BYTES = 512 * 1024
@@ -21,70 +23,6 @@ LOAD_SECONDS = 0.5
 BATCH_SECONDS = 0.5
 SELF = "<input>"
 _ES = re.compile(r"\bexport\s*(?:[{*]|(?:default|async|function|const|let|var|class)\b)")
-
-# Index assignment and kept references: a parser may have replaced what it shares with us.
-_BOOT = r"""
-(function () {
-  const stringify = JSON.stringify, parse = JSON.parse;
-  const join = Array.prototype.join, apply = Reflect.apply;
-  const keys = Object.keys, isArray = Array.isArray;
-  const named = /^parse\w*StdoutLine$/;
-  let parser = null;
-  globalThis.console = { log() {}, info() {}, warn() {}, error() {}, debug() {} };
-  const pick = (ns) => {
-    const places = [ns, ns && ns.default].filter((p) => p !== null && p !== undefined);
-    for (const place of places) {
-      if (typeof place.createStdoutParser === "function") {
-        const made = place.createStdoutParser();
-        if (made && typeof made.parseLine === "function") {
-          return { use: "createStdoutParser", call: (l, t) => made.parseLine(l, t) };
-        }
-      }
-    }
-    for (const place of places) {
-      if (typeof place.parseStdoutLine === "function") {
-        return { use: "parseStdoutLine", call: (l, t) => place.parseStdoutLine(l, t) };
-      }
-    }
-    for (const place of places) {
-      const names = keys(place).filter((n) => named.test(n) && typeof place[n] === "function");
-      if (names.length === 1) {
-        return { use: names[0], call: (l, t) => place[names[0]](l, t) };
-      }
-    }
-    return null;
-  };
-  const made = {
-    adopt() {
-      const ns = globalThis.__ns;
-      delete globalThis.__ns;
-      parser = pick(ns);
-      const names = ns ? keys(ns) : [];
-      return stringify({ use: parser ? parser.use : null, exports: names });
-    },
-    batch(text) {
-      const lines = parse(text), out = [];
-      for (let i = 0; i < lines.length; i += 1) {
-        let piece;
-        try {
-          let answer = parser.call(lines[i][0], lines[i][1]);
-          if (isArray(answer) && answer.length > 200) answer = answer.slice(0, 200);
-          piece = stringify(answer === undefined ? null : answer);
-          if (piece === undefined) piece = "null";
-          if (piece.length > 1048576) piece = '{"error":"more than 1 MiB for one line"}';
-        } catch (problem) {
-          if (problem && problem.name === "InternalError") throw problem;
-          piece = stringify({ error: String(problem && problem.message).slice(0, 300) });
-        }
-        out[i] = piece;
-      }
-      return apply(join, ["[", apply(join, out, [","]), "]"], [""]);
-    },
-  };
-  globalThis.__adopt = made.adopt;
-  globalThis.__batch = made.batch;
-})()
-"""
 
 
 class Engine:
@@ -122,7 +60,7 @@ class Engine:
         context.set_memory_limit(MEMORY_BYTES)
         context.set_max_stack_size(STACK_BYTES)
         context.set_time_limit(LOAD_SECONDS)
-        context.eval(_BOOT)
+        context.eval(BOOT.read_text("utf-8"))
         adopt, self._batch = context.get("__adopt"), context.get("__batch")
         context.eval("delete globalThis.__adopt; delete globalThis.__batch; 0")
         if form == "es":

@@ -6,6 +6,7 @@ Whatever such a parser does, the run goes on: from its failure on, lines are gen
 from __future__ import annotations
 
 import json
+import re
 import sys
 import weakref
 from collections import deque
@@ -26,6 +27,8 @@ BATCH_SECONDS = 20.0
 LOAD_SECONDS = 20.0
 Waiting = tuple[str, str, str]
 """Stream, line, time."""
+_HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+"""Half of a surrogate pair: engines write whole ones as the character itself."""
 
 
 class DistantParser(Parser):
@@ -142,7 +145,7 @@ class JsParser(DistantParser):
         given = [[line, ts] for _, line, ts in lines]
         text = self.process.call("parse", {"lines": given}, seconds=BATCH_SECONDS)
         try:
-            return json.loads(text)
+            return json.loads(_HALF.sub("\\1\ufffd", text))
         except (ValueError, TypeError, RecursionError) as problem:
             raise AdapterError("the parser's answers are no JSON") from problem
 

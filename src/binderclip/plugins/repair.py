@@ -6,6 +6,7 @@ The rules and their vectors are shared with the web app: equal values in, equal 
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any, get_args
 
 import msgspec
@@ -140,7 +141,23 @@ class Repair:
 
 def compact(value: Any) -> str:
     """A value as JSON without blanks, as `JSON.stringify` writes it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(compact, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{compact(key)}:{compact(item)}' for key, item in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: float) -> str:
+    """JavaScript writes small numbers out to six zeros, and exponents without padding."""
+    if value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    text = repr(value)
+    if "e-" not in text:
+        return text
+    return f"{Decimal(text):f}" if abs(value) >= 1e-6 else text.replace("e-0", "e-")
 
 
 def _plain(kind: str, item: dict[str, Any], ts: str, parent: str | None) -> Entry | None:

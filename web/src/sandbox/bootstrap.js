@@ -8,7 +8,7 @@
     "decodeURIComponent encodeURI encodeURIComponent escape unescape Object Function Error " +
     "EvalError RangeError ReferenceError SyntaxError TypeError URIError AggregateError Array " +
     "Number Boolean String Math JSON Date RegExp Symbol BigInt Map Set WeakMap WeakSet WeakRef " +
-    "FinalizationRegistry Promise Proxy Reflect Iterator ArrayBuffer SharedArrayBuffer DataView " +
+    "FinalizationRegistry Promise Proxy Reflect Iterator ArrayBuffer DataView " +
     "Int8Array Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array " +
     "BigInt64Array BigUint64Array Float32Array Float64Array Atomics";
   const MOST_ENTRIES = 200;
@@ -52,6 +52,30 @@
     }
     const quiet = () => {};
     scope.console = { log: quiet, info: quiet, warn: quiet, error: quiet, debug: quiet };
+  };
+
+  // Locale and time zone are the machine's; what a parser says must not depend on them.
+  const settle = () => {
+    const { toFixed } = Number.prototype;
+    const { toISOString } = Date.prototype;
+    const iso = (date, from, to) => toISOString.call(date).slice(from, to);
+    Number.prototype.toLocaleString = function () {
+      const digits = toFixed.call(this, 3).replace(/\.?0+$/, "");
+      return digits.replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
+    };
+    String.prototype.localeCompare = function (other) {
+      const [one, two] = [String(this), String(other)];
+      return one < two ? -1 : Number(one > two);
+    };
+    Date.prototype.toLocaleString = function () {
+      return iso(this, 0, 19).replace("T", " ");
+    };
+    Date.prototype.toLocaleDateString = function () {
+      return iso(this, 0, 10);
+    };
+    Date.prototype.toLocaleTimeString = function () {
+      return iso(this, 11, 19);
+    };
   };
 
   const pick = (exported) => {
@@ -141,6 +165,7 @@
     };
     scope.onmessage = null;
     strip();
+    settle();
     say({ ready: true });
   };
 })();

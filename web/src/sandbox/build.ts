@@ -15,7 +15,7 @@ export interface PrintedLine {
   bytes: number | null;
 }
 
-const SHOWN_CHARACTERS = 64 * 1024;
+const SHOWN_BYTES = 64 * 1024;
 
 /** Whether a line goes to the parser at all. */
 export function isParsed(line: PrintedLine): boolean {
@@ -128,7 +128,7 @@ export class Book {
         this.open.delete(`${kind} ${entry.parentToolUseId ?? ""}`);
       return null;
     }
-    const next = shortened({ ...before, text: before.text + entry.text } as Entry);
+    const next = lengthened(before, entry.text);
     this.entries[before.seq] = next;
     this.open.set(lane(entry), next);
     this.records++;
@@ -137,7 +137,8 @@ export class Book {
 }
 
 function generic({ text, ts, stream, bytes }: PrintedLine): MadeEntry {
-  if (bytes !== null) return { kind: "stdout", ts, text, truncated: { bytes } };
+  if (bytes !== null && stream === "stdout")
+    return { kind: stream, ts, text, truncated: { bytes } };
   if (isNotice(text)) return { kind: "system", ts, text };
   return { kind: stream, ts, text };
 }
@@ -160,7 +161,16 @@ function shortened(entry: Entry): Entry {
   const field = "content" in entry ? "content" : "text" in entry ? "text" : null;
   if (!field || entry.truncated) return entry;
   const whole = (entry as unknown as Record<string, string>)[field]!;
-  if (whole.length <= SHOWN_CHARACTERS) return entry;
-  const truncated = { bytes: new TextEncoder().encode(whole).length };
-  return { ...entry, [field]: whole.slice(0, SHOWN_CHARACTERS), truncated } as Entry;
+  if (whole.length <= SHOWN_BYTES / 4) return entry;
+  const bytes = new TextEncoder().encode(whole);
+  if (bytes.length <= SHOWN_BYTES) return entry;
+  // A character that the cut went through is left out.
+  const shown = new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES), { stream: true });
+  return { ...entry, [field]: shown, truncated: { bytes: bytes.length } } as Entry;
+}
+
+function lengthened(before: Entry & { text: string }, more: string): Entry {
+  if (!before.truncated) return shortened({ ...before, text: before.text + more } as Entry);
+  const bytes = before.truncated.bytes + new TextEncoder().encode(more).length;
+  return { ...before, truncated: { bytes } };
 }

@@ -9,6 +9,9 @@ export const LOAD_MS = 1000;
 export const BATCH_MS = 300;
 const ES = /\bexport\s*(?:[{*]|(?:default|async|function|const|let|var|class)\b)/;
 
+/** Half of a surrogate pair: engines write whole ones as the character itself. */
+const HALF = /(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}/g;
+
 interface Answer {
   ready?: boolean;
   problem?: string;
@@ -70,7 +73,7 @@ export class SandboxFrame {
     if (problem) throw this.failed(problem);
     let found: unknown = null;
     try {
-      found = JSON.parse(text ?? "");
+      found = JSON.parse((text ?? "").replace(HALF, "$1\ufffd"));
     } catch {
       // Told below: what is no JSON is no list of answers either.
     }
