@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.cli.conftest import Cli
 from tests.faults.conftest import until
@@ -56,3 +58,11 @@ def test_a_worker_that_ends_leaves_its_agents_working(cli: Cli) -> None:
         told = process.stdout.read().decode()
     assert f"Agents work on: {short}" in told
     assert process.returncode == 0
+
+
+def test_a_signal_ends_a_worker_whichever_thread_the_kernel_hands_it_to(cli: Cli) -> None:
+    with working(cli) as process:
+        threads = sorted(int(entry.name) for entry in Path(f"/proc/{process.pid}/task").iterdir())
+        other = next(thread for thread in threads if thread != process.pid)
+        assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGINT) == 0
+        assert process.wait(60) == 0

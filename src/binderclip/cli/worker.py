@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import threading
 from types import FrameType
 
 import click
@@ -38,24 +38,34 @@ def command(drain: bool) -> None:
 
 
 class _Ending:
-    """Waits for the first signal; the second one ends the process as usual."""
+    """Waits for the first signal; the second one ends the process as usual.
+
+    The kernel may hand a signal to any thread, which wakes no lock that this one waits at, so the
+    signal is read from a pipe.
+    """
 
     def __enter__(self) -> _Ending:
-        self._asked = threading.Event()
+        self._signals, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._heard_by = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         signals = (signal.SIGINT, signal.SIGTERM)
-        self._before = {number: signal.signal(number, self._ask) for number in signals}
+        self._before = {number: signal.signal(number, _note) for number in signals}
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._restore()
+        signal.set_wakeup_fd(self._heard_by)
+        for fd in (self._signals, self._writer):
+            os.close(fd)
 
     def wait(self) -> None:
-        self._asked.wait()
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+        os.read(self._signals, 1)
         self._restore()
-        self._asked.set()
 
     def _restore(self) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+
+def _note(_number: int, _frame: FrameType | None) -> None:
+    """The pipe has the number already; a handler must exist for it to be written."""
