@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -60,6 +61,19 @@ def open_page(browser: Browser, stage: Stage) -> Iterator[Callable[..., Page]]:
     for page in pages:
         page.context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def open_as_person(open_page: Callable[..., Page], stage: Stage) -> Callable[..., Page]:
+    """Open an address as somebody who holds the person's token."""
+
+    def open_(path: str, *look: Any) -> Page:
+        token = (stage.home / "token").read_text().strip()
+        page = open_page(f"/?token={token}", *look)
+        page.goto(stage.address + path)
+        return page
+
+    return open_
 
 
 def _alarming(text: str) -> bool:

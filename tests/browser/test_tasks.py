@@ -69,3 +69,46 @@ def test_a_question_is_marked_and_a_person_accepts_it(open_page: Open, stage: St
     page.goto(f"{stage.address}/tasks/{task['id']}")
     page.get_by_role("button", name="Accept").click()
     expect(page.get_by_role("region", name="Question")).to_contain_text("accepted")
+
+
+def test_questions_are_answered_one_by_one_and_suggested_tasks_are_chosen(
+    open_as_person: Open, stage: Stage
+) -> None:
+    """R1: an answer for each question; of the suggested tasks, those that a person keeps."""
+    api = f"{stage.address}/api/issues"
+    task = httpx.post(api, json={"title": f"Ask {next(_numbers)}"}).json()
+    place = f"{api}/{task['id']}/interactions"
+    asked = {"questions": ["Which region?", "Which day?"]}
+    httpx.post(place, json={"kind": "ask_user_questions", "payload": asked}).raise_for_status()
+    wished = {"tasks": [{"title": "Keep me"}, {"title": "Leave me"}]}
+    httpx.post(place, json={"kind": "suggest_tasks", "payload": wished}).raise_for_status()
+    page = open_as_person(f"/tasks/{task['id']}")
+    answer = page.get_by_role("button", name="Answer")
+    page.get_by_label("Which region?").fill("Europe")
+    expect(answer).to_be_disabled()
+    page.get_by_label("Which day?").fill("Friday")
+    answer.click()
+    expect(page.get_by_text("Europe")).to_be_visible()
+    page.get_by_label("Leave me").uncheck()
+    page.get_by_role("button", name="Accept 1 of 2").click()
+    expect(page.get_by_role("button", name="Accept")).to_have_count(0)
+    titles = {one["title"] for one in httpx.get(f"{api}?limit=200").json()["items"]}
+    assert "Keep me" in titles
+    assert "Leave me" not in titles
+    (questions, _) = sorted(httpx.get(place).json(), key=lambda one: str(one["kind"]))
+    assert questions["response"]["answers"][1] == {"question": "Which day?", "answer": "Friday"}
+
+
+def test_a_task_is_edited_where_it_is_read(open_page: Open, stage: Stage) -> None:
+    """F2: only what changed is sent, so that nothing else of the task moves."""
+    api = f"{stage.address}/api/issues"
+    task = httpx.post(api, json={"title": f"Old name {next(_numbers)}", "body": "why"}).json()
+    page = open_page(f"/tasks/{task['id']}")
+    page.get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
+    dialog.get_by_label("Title").fill("New name")
+    with page.expect_request(lambda request: request.method == "PATCH") as sent:
+        dialog.get_by_role("button", name="Save").click()
+    assert sent.value.post_data_json == {"title": "New name"}
+    expect(page.get_by_role("heading", name="New name")).to_be_visible()

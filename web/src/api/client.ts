@@ -6,6 +6,7 @@ import type {
   JobDetail,
   Outline,
   Page,
+  RunChanges,
   RunDetail,
   RunEvent,
   RunView,
@@ -29,6 +30,10 @@ export async function request<T>(path: string, init: RequestInit = {}): Promise<
   const answer = await ask(path, init);
   if (answer.status === 204) return undefined as T;
   return (await answer.json()) as T;
+}
+
+export async function text(path: string, signal?: AbortSignal): Promise<string> {
+  return (await ask(path, { signal })).text();
 }
 
 /** Save what the server gives as a file of the name that it tells. */
@@ -107,5 +112,10 @@ export const runs = {
   checkpoints: (id: string) => request<Checkpoint[]>(`/api/runs/${id}/checkpoints`),
   events: (id: string, cursor: string | null) =>
     request<Page<RunEvent>>(`/api/runs/${id}/events${query({ cursor, limit: 100 })}`),
+  changes: (id: string, signal?: AbortSignal) =>
+    request<RunChanges>(`/api/runs/${id}/diff`, { signal }),
+  retry: (id: string) => send<{ runId: string }>("POST", `/api/runs/${id}/retry`),
+  goOn: (id: string, prompt: string) =>
+    send<{ runId: string }>("POST", `/api/runs/${id}/continue`, { prompt }),
   cancel: (id: string, kill = false) => send<RunView>("POST", `/api/runs/${id}/cancel`, { kill }),
 };

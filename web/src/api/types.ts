@@ -164,6 +164,26 @@ export interface RunDetail extends RunView {
   config: Record<string, unknown>;
   context: Record<string, unknown>;
   attemptDetails: AttemptDetail[];
+  /** Why it cannot be done again from here, or gone on from with a message. */
+  retryRefusal: string | null;
+  messageRefusal: string | null;
+}
+
+export interface FileChange {
+  status: string;
+  path: string;
+  /** Null for a binary file. */
+  added: number | null;
+  removed: number | null;
+  shown: boolean;
+}
+
+export interface RunChanges {
+  basis: "workspace" | "directory" | "none";
+  reason: string | null;
+  files: FileChange[];
+  leftOut: number;
+  diff: string;
 }
 
 export interface TranscriptPage {
@@ -416,6 +436,8 @@ export interface Task {
   parentId: string | null;
   blockedBy: string[];
   cwd: string | null;
+  workspace: "worktree" | "cwd" | null;
+  environmentId: string | null;
   checkoutRunId: string | null;
   createdBy: string;
   createdAt: string;
@@ -438,6 +460,7 @@ export interface Interaction {
   kind: "request_confirmation" | "suggest_tasks" | "ask_user_questions";
   status: "open" | "accepted" | "rejected" | "answered" | "cancelled";
   payload: Record<string, unknown>;
+  response: Record<string, unknown> | null;
   createdAt: string;
   resolvedAt: string | null;
 }
@@ -445,10 +468,42 @@ export interface Interaction {
 export interface WorkspaceOperation {
   id: string;
   runId: string;
-  kind: string;
-  status: string;
+  taskId: string | null;
+  kind: "worktree_prepare" | "execute" | "workspace_finalize";
+  status: "running" | "succeeded" | "failed" | "waived";
   startedAt: string;
   endedAt: string | null;
   error: string | null;
   waivedBy: string | null;
+  waiveReason: string | null;
 }
+
+export interface Workspace {
+  id: string;
+  taskKey: string;
+  kind: "worktree" | "cwd";
+  source: string;
+  tree: string;
+  branch: string | null;
+  base: string | null;
+  state: "preparing" | "active" | "conflict" | "archived";
+  agentId: string | null;
+  environmentId: string | null;
+  away: boolean;
+  runId: string | null;
+  notes: string[];
+  usedAt: string;
+  bytes: number;
+}
+
+export interface WorkspaceDetail {
+  workspace: Workspace;
+  commits: string[];
+  files: { status: string; path: string }[];
+  uncommitted: number;
+  problem: string | null;
+  operations: WorkspaceOperation[];
+}
+
+/** How a conflict is settled. */
+export type Take = "ours" | "theirs" | "markers";

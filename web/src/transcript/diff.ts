@@ -60,6 +60,24 @@ function noteOf(text: string, path: string): string {
     .trim();
 }
 
+/** The lines of each file of a diff, in the order of the files; none where a file is not in it. */
+export function byFile(
+  text: string,
+  files: readonly { path: string; shown: boolean }[],
+): DiffLine[][] {
+  const parts: DiffLine[][] = [];
+  for (const line of parsed(text)) {
+    if (line.changeType === "file_header") parts.push([]);
+    else parts.at(-1)?.push(line);
+  }
+  let next = 0;
+  return files.map((file) => {
+    const found = file.shown ? (parts[next++] ?? []) : [];
+    // A name may be quoted in the text of a diff; the list has it as it is.
+    return found.map((line) => ({ ...line, path: file.path }));
+  });
+}
+
 /** The text of a unified diff, as git prints it, in lines. */
 export function parsed(text: string): DiffLine[] {
   const found: DiffLine[] = [];
