@@ -27,6 +27,7 @@ from binderclip.sdk.adapter import Adapter, Plan
 from binderclip.store.fileview import driver_lock
 from binderclip.store.home import Home
 from binderclip.supervisor import locks
+from binderclip.supervisor.spare import Spare
 
 Clock = Callable[[], float]
 
@@ -65,6 +66,11 @@ class Place(Protocol):
     """Where a run works, if that is more than a directory of this machine."""
 
     @property
+    def cwd(self) -> str | None:
+        """The directory of this machine; None where the work is not here."""
+        ...
+
+    @property
     def session_target(self) -> str:
         """The machine that sessions of the agent live on (S3)."""
         ...
@@ -94,7 +100,7 @@ class Drive:
     listener: Listener = field(default_factory=Listener)
     host_env: dict[str, str] = field(default_factory=dict)
     api_url: str | None = None
-    nursery: str | None = None
+    nursery: str | Spare | None = None
     skills: tuple[Path, ...] = ()
     secrets: tuple[str, ...] = ()
     """Values that must show up nowhere, besides those that the adapter knows to be secret."""

@@ -7,6 +7,7 @@ import msgspec
 from binderclip.contract.check import Check
 from binderclip.contract.entry import Coverage
 from binderclip.contract.run import ExecutionRequest, ExecutionResult, RunOrder, RunState
+from binderclip.runs.changes import note_changes
 from binderclip.runs.driver import Drive
 from binderclip.runs.execute import SCRATCH, Attempt, clear_scratch
 from binderclip.runs.transcript import Transcriber
@@ -72,6 +73,7 @@ def finalize(
     """Bring the run's work back and write its outcome; from then on it is over."""
     if drive.place is not None:
         result = drive.place.finalize(result)
+    note_changes(drive, result)
     state = state_of(result)
     drive.enter(state, result.error_message or "the agent finished", ended_at)
     outcome = RunOutcome(

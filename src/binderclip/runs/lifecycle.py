@@ -8,6 +8,7 @@ import msgspec
 
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.run import ExecutionResult
+from binderclip.runs.changes import note_before
 from binderclip.runs.drift import with_drift
 from binderclip.runs.driver import Drive, driving
 from binderclip.runs.execute import Attempt, blocking_checks, found, started
@@ -27,6 +28,7 @@ def run(drive: Drive) -> RunOutcome:
         _begin(drive)
         if problems := blocking_checks(drive):
             return finalize(drive, blocked(problems), None)
+        note_before(drive)
         return _to_its_end(drive)
 
 
@@ -37,6 +39,7 @@ def detach(drive: Drive) -> RunOutcome | None:
         write_order(drive.home, drive.order)
         if problems := blocking_checks(drive):
             return finalize(drive, blocked(problems), None)
+        note_before(drive)
         with started(drive, 1) as attempt:
             drive.listener.attempt(attempt.directory)
     return None

@@ -56,7 +56,7 @@ class Worker:
         max_runs: int = 256,
     ) -> None:
         self.db = db
-        self._load = load
+        self.load = load
         self._lent = lent or Lent()
         self._clock = clock
         self._max_runs = max_runs
@@ -82,6 +82,13 @@ class Worker:
     def nudge(self) -> None:
         """Say that there may be something to do."""
         self._something.set()
+
+    def begin(self, drive: Drive) -> None:
+        """Drive a run that was made ready elsewhere in this process."""
+        keeper = Keeper(self.db, drive.run_id, leaving=self._leaving.is_set)
+        drive.listener, drive.nursery, drive.clock = keeper, self._nursery, self._clock
+        drive.host_env = self._lent.env
+        self._dispatch.carry(drive.run_id, lambda _: self._drive(drive))
 
     def working(self) -> set[str]:
         """The runs that are being driven here."""
@@ -154,6 +161,10 @@ class Worker:
                 return
             self._settle(run_id, lifecycle.run(drive))
 
+    def _drive(self, drive: Drive) -> None:
+        with self._guarded(drive.run_id):
+            self._settle(drive.run_id, lifecycle.run(drive))
+
     def _take_over(self, run_id: str) -> None:
         with self._guarded(run_id):
             keeper = Keeper(
@@ -161,7 +172,7 @@ class Worker:
             )
             history = runs.RunStore(self.db).history(run_id)
             place = find_workplace(self._control, run_id)
-            outcome = take_over(self.db.home, run_id, self._load, keeper, history, place)
+            outcome = take_over(self.db.home, run_id, self.load, keeper, history, place)
             self._settle(run_id, outcome)
 
     def _settle_found(self, run_id: str) -> None:
@@ -179,7 +190,7 @@ class Worker:
     def _prepared(self, run_id: str) -> Drive:
         place = open_workplace(self._control, run_id, self._lent.guarded_port)
         where = (place.cwd, place.session_target) if place else (None, "local")
-        prepared = prepare(self.db, run_id, self._load, self._clock, *where)
+        prepared = prepare(self.db, run_id, self.load, self._clock, *where)
         keeper = Keeper(self.db, run_id, budget=prepared.budget, leaving=self._leaving.is_set)
         drive = ready(self.db.home, prepared, self._lent, keeper, self._clock, place)
         drive.nursery = self._nursery
@@ -192,7 +203,7 @@ class Worker:
                 return None
             agent = Agents(connection).get(row["agent_id"])
             spent = spent_by(connection, agent, self._clock())
-        told = self._load(agent.adapter_type).manifest.usage_told
+        told = self.load(agent.adapter_type).manifest.usage_told
         return RunBudget(agent, spent, told, self._clock)
 
     def _guarded(self, run_id: str) -> _Guard:

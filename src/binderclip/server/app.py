@@ -22,6 +22,7 @@ from binderclip.server.routes import (
     companies,
     decisions,
     events,
+    followups,
     health,
     history,
     issues,
@@ -58,6 +59,7 @@ ROUTERS = (
     settings,
     reports,
     history,
+    followups,
     workspaces,
 )
 _UNBUILT = """<!doctype html>

@@ -13,6 +13,7 @@ from binderclip.contract.errors import RunNotFound
 from binderclip.contract.ids import FULL_ID
 from binderclip.contract.run import RunState, RunView, StateChange
 from binderclip.contract.wire import Wire
+from binderclip.runs.again import refused_quietly
 from binderclip.server.answers import polled
 from binderclip.server.auth import Actor, NoAgent, TheActor
 from binderclip.server.requests import Body, Cursor, Limit, paged
@@ -41,6 +42,10 @@ class RunDetail(RunView, frozen=True, kw_only=True, omit_defaults=False):
     config: dict[str, Any] = msgspec.field(default_factory=dict)
     context: dict[str, Any] = msgspec.field(default_factory=dict)
     attempt_details: tuple[AttemptDetail, ...] = ()
+    retry_refusal: str | None = None
+    """Why it cannot be done again from here."""
+    message_refusal: str | None = None
+    """Why nobody can go on from it with a message."""
 
 
 RunPage = page_of("RunPage", RunView)
@@ -116,12 +121,15 @@ def run_detail(site: Site, run_id: str) -> RunDetail:
     if not (site.home.run_dir(run_id) / ORDER).exists():
         return RunDetail(**fields, history=tuple(site.runs.history(run_id)))
     order, outcome = read_order(site.home, run_id), read_outcome(site.home, run_id)
+    no_retry, no_message = refused_quietly(site.home, run_id)
     return RunDetail(
         **fields,
         history=outcome.history if outcome else _history(site, run_id),
         config=order.config,
         context=order.context,
         attempt_details=tuple(_attempt(site, run_id, n) for n in site.home.attempts(run_id)),
+        retry_refusal=no_retry,
+        message_refusal=no_message,
     )
 
 
