@@ -30,6 +30,7 @@ from binderclip.supervisor.launch import (
     read_meta,
     request_cancel,
 )
+from binderclip.supervisor.spare import Spare
 
 PATIENCE_SEC = 60.0
 BOTH_FILE = Capture("file", "file")
@@ -68,7 +69,7 @@ def wait_for_end_of(pid: int) -> None:
 class Attempt:
     """One attempt that a test starts, disturbs and reads."""
 
-    def __init__(self, folder: Path, nursery: str | None = None) -> None:
+    def __init__(self, folder: Path, nursery: str | Spare | None = None) -> None:
         folder.mkdir(parents=True)
         self.dir = str(folder)
         self.run_id = str(uuid.uuid4())

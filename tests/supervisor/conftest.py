@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from binderclip.supervisor.spare import Spare
 from tests.supervisor.attempts import Attempt
 
 
@@ -14,7 +15,7 @@ from tests.supervisor.attempts import Attempt
 def new_attempt(tmp_path: Path) -> Iterator[Callable[..., Attempt]]:
     made: list[Attempt] = []
 
-    def make(folder: Path | None = None, nursery: str | None = None) -> Attempt:
+    def make(folder: Path | None = None, nursery: str | Spare | None = None) -> Attempt:
         place = folder or tmp_path / f"attempt-{len(made) + 1}"
         made.append(Attempt(place, nursery))
         return made[-1]

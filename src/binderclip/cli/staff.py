@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from binderclip.cli.asking import running
-from binderclip.cli.run import left, shown
+from binderclip.cli.running import left, prompt_of, shown
 from binderclip.cli.show import show_for
 from binderclip.cli.terminal import Terminal
 from binderclip.contract.company import LOCAL_COMPANY
@@ -28,19 +28,20 @@ TOKENS = "binderclip.server.tokens:Tokens"
 
 
 def run_agent(
-    home: Home,
     agent: str | None,
     task: str | None,
-    prompt: str | None,
+    prompt: tuple[str, ...],
     *,
     detach: bool,
     as_json: bool,
     debug: bool,
 ) -> int:
     """Run an agent now, by the rules of the server; the exit code."""
+    home = Home.from_env().ensure()
+    said = prompt_of(prompt)
     with Database.open(home) as db:
         with db.reading() as connection:
-            ask = _ask(connection, agent, task, prompt)
+            ask = _ask(connection, agent, task, said)
         drive = prepare_here(db, ask, load_adapter, _lent(home), time.time)
         show = show_for(drive.run_id, Terminal(), as_json=as_json, debug=debug)
         if detach:

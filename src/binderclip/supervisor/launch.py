@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from typing import Any, Iterable, Iterator, Literal, Mapping, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Literal, Mapping, Union
 
 from binderclip.supervisor import documents, locks, processes
 from binderclip.supervisor.records import (
@@ -53,6 +53,9 @@ __all__ = [
     "request_cancel",
 ]
 
+if TYPE_CHECKING:
+    from binderclip.supervisor.spare import Spare
+
 StrPath = Union[str, "os.PathLike[str]"]
 
 _ANSWER_SEC = 30.0
@@ -62,19 +65,22 @@ _COLD = (
 )
 
 
-def launch(request: Request, stdin: bytes | None = None, *, nursery: str | None = None) -> Launched:
+def launch(
+    request: Request, stdin: bytes | None = None, *, nursery: str | Spare | None = None
+) -> Launched:
     """Start the attempt and return once the child runs.
 
     `stdin` becomes the child's standard input, None is /dev/null. `nursery` is the socket of a
-    running nursery; when it is None, dead or its path is too long, a fresh interpreter is started
-    instead. Raises SpawnFailed when the program cannot be started (the attempt is then complete),
-    LaunchRefused when the attempt is already somebody's. For pipe capture call `make_fifos` first.
+    running nursery, or a spare interpreter; when it is None, dead, used up or its path is too
+    long, a fresh interpreter is started instead. Raises SpawnFailed when the program cannot be
+    started (the attempt is then complete), LaunchRefused when the attempt is already somebody's.
+    For pipe capture call `make_fifos` first.
     """
     return _ask("launch", request.to_json(), stdin, nursery)
 
 
 def adopt(
-    attempt_dir: StrPath, *, secrets: Iterable[str] = (), nursery: str | None = None
+    attempt_dir: StrPath, *, secrets: Iterable[str] = (), nursery: str | Spare | None = None
 ) -> Launched:
     """Put a new supervisor in charge of an attempt whose supervisor died.
 
@@ -87,7 +93,7 @@ def adopt(
 
 
 def declare_dead(
-    attempt_dir: StrPath, *, secrets: Iterable[str] = (), nursery: str | None = None
+    attempt_dir: StrPath, *, secrets: Iterable[str] = (), nursery: str | Spare | None = None
 ) -> ExitRecord | None:
     """Finish an attempt that has no supervisor: its exit record, or None while parts of it live.
 
@@ -182,7 +188,9 @@ def read_meta(attempt_dir: StrPath) -> dict[str, Any] | None:
         return None
 
 
-def _ask(mode: str, document: dict[str, Any], stdin: bytes | None, nursery: str | None) -> Launched:
+def _ask(
+    mode: str, document: dict[str, Any], stdin: bytes | None, nursery: str | Spare | None
+) -> Launched:
     document["driver"] = os.getpid()
     document["umask"] = _umask()
     with (
@@ -197,17 +205,24 @@ def _ask(mode: str, document: dict[str, Any], stdin: bytes | None, nursery: str 
     return _understand(answer, document["attemptDir"])
 
 
-def _through_nursery(path: str, mode: str, request_fd: int, input_fd: int) -> bytes:
-    with _Reply() as reply, socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(_ANSWER_SEC)
+def _through_nursery(nursery: str | Spare, mode: str, request_fd: int, input_fd: int) -> bytes:
+    with _Reply() as reply:
         fds = [request_fd, input_fd, reply.writer]
+        if not (_sent(nursery, mode, fds) if isinstance(nursery, str) else nursery.take(mode, fds)):
+            return b""
+        reply.handed_over()
+        return reply.read_line()
+
+
+def _sent(path: str, mode: str, fds: list[int]) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_ANSWER_SEC)
         try:
             connection.connect(path)
             socket.send_fds(connection, [mode.encode() + b"\n"], fds)
         except OSError:
-            return b""
-        reply.handed_over()
-        return reply.read_line()
+            return False
+    return True
 
 
 def _cold(mode: str, request_fd: int, input_fd: int) -> bytes:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Entry of a fresh interpreter: `launch|adopt|nursery` and the numbers of descriptors."""
+    """Entry of a fresh interpreter: `launch|adopt|nursery|spare` and the numbers of descriptors."""
     mode, *numbers = arguments
     fds = [int(number) for number in numbers]
     # The one who started us waits for this process; the work is done by its orphan.
@@ -33,6 +33,10 @@ def main(arguments: list[str]) -> NoReturn:
         from binderclip.supervisor import nursery
 
         nursery.serve(*fds)
+    elif mode == "spare":
+        from binderclip.supervisor import spare
+
+        spare.serve(*fds)
     else:
         serve(mode, *fds)
     os._exit(0)
