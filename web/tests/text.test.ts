@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { plain, spans } from "../src/transcript/ansi";
-import { numbered, parsed } from "../src/transcript/diff";
+import { byFile, numbered, parsed } from "../src/transcript/diff";
 import { blocks } from "../src/transcript/markdown";
 import { languageOf, tokens } from "../src/transcript/syntax";
 
@@ -111,5 +111,24 @@ describe("diffs", () => {
       ["remove", 4, null],
       ["add", null, 4],
     ]);
+  });
+
+  it("gives each file its own lines, also where one is left out or has a quoted name", () => {
+    const text =
+      'diff --git "a/\\"q" "b/\\"q"\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/z b/z\n@@ -0,0 +1 @@\n+z\n';
+    const files = [
+      { path: '"q', shown: true },
+      { path: "large", shown: false },
+      { path: "z", shown: true },
+      { path: "lost", shown: true },
+    ];
+    const found = byFile(text, files);
+    expect(found.map((lines) => lines.map((line) => line.text))).toEqual([
+      ["@@ -1 +1 @@", "a", "b"],
+      [],
+      ["@@ -0,0 +1 @@", "z"],
+      [],
+    ]);
+    expect(found[0]![0]!.path).toBe('"q');
   });
 });
