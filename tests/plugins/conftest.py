@@ -111,11 +111,20 @@ def write_npm(folder: Path, type: str = "speaker", execute: str = SPEAK, **facts
 class Run:
     """One run of an adapter, driven in this process to its end."""
 
-    def __init__(self, adapter: Adapter, home: Path, cwd: Path, prompt: str, **config: Any) -> None:
+    def __init__(
+        self,
+        adapter: Adapter,
+        home: Path,
+        cwd: Path,
+        prompt: str,
+        skills: tuple[Path, ...] = (),
+        **config: Any,
+    ) -> None:
         order, request = local_order(
             adapter, cwd=str(cwd), prompt=prompt, config=config, session=FRESH, now=time.time()
         )
-        self.drive = Drive(Home(home), order, adapter, request, host_env=dict(os.environ))
+        env = dict(os.environ)
+        self.drive = Drive(Home(home), order, adapter, request, host_env=env, skills=skills)
 
     def __call__(self) -> Run:
         self.outcome: RunOutcome = lifecycle.run(self.drive)

@@ -106,6 +106,19 @@ def test_their_manifests_are_read(published: Plugins) -> None:
     )
 
 
+def test_a_published_adapter_places_skills_in_its_runtimes_home(
+    published: Plugins, place: Path
+) -> None:
+    """K1: what its own syncSkills does, before a run that lends skills."""
+    skill = place / "lent" / "code-review"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: code-review\ndescription: Load it.\n---\n")
+    command = stand_in(place, "qwen", b'{"type":"result","result":"done"}\n')
+    env = {"HOME": str(place / "user")}
+    ran(published, place, "qwen_local", command=command, env=env, skills=(skill,))
+    assert (place / "user" / ".qwen" / "skills" / "code-review").resolve() == skill
+
+
 def test_a_second_package_of_the_same_type_is_refused(published: Plugins) -> None:
     """P5: the first stays."""
     with pytest.raises(ContractError, match="belongs to the plugin hermes-paperclip-adapter"):

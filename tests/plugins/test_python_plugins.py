@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from binderclip.contract.entry import EntryRecord, SpentRecord
 from binderclip.contract.errors import AdapterError, AdapterLoadError, ContractError
 from binderclip.plugins.records import PluginStore
 from binderclip.plugins.registry import load_adapter
 from binderclip.plugins.service import Plugins
 from binderclip.sdk.parser import GenericParser
+from binderclip.store.transcripts import read_transcript
 
 from .conftest import ECHO, Run, write_python
 
 PARSER = """
-from binderclip.sdk import Assistant, JsonParser, Result
+from binderclip.sdk import Assistant, JsonParser, Result, SpentRecord, Usage
 
 class OwnParser(JsonParser):
     def parse_event(self, event, ts):
@@ -31,7 +33,8 @@ class OwnParser(JsonParser):
         if event.get("type") != "say":
             return None
         self.facts.final_text = event["text"]
-        return [Assistant(ts=ts, text=event["text"])]
+        told = [SpentRecord(usage=Usage(output_tokens=event["used"]))] if "used" in event else []
+        return [Assistant(ts=ts, text=event["text"]), *told]
 """
 FOLDER = """
 from binderclip.sdk import CliAdapter, Command
@@ -121,6 +124,19 @@ def test_a_folder_keeps_its_own_parser_in_its_own_process(
     assert done.result.summary == "two"
     assert done.outcome.coverage is not None
     assert (done.outcome.coverage.lines, done.outcome.coverage.understood) == (4, 2)
+
+
+def test_a_plugins_parser_tells_what_a_call_used(
+    plugins: Plugins, run: Start, tmp_path: Path
+) -> None:
+    """N4: the transcript of a plugin's run holds usage behind its entries, as a built-in's does."""
+    plugins.install(str(write_folder(tmp_path / "talker")))
+    said = json.dumps({"type": "say", "text": "one", "used": 42})
+    done = run("talker", prompt=f"echo '{said}'")
+    records = list(read_transcript(done.directory / "transcript.jsonl"))
+    assert [type(record) for record in records] == [EntryRecord, SpentRecord]
+    assert isinstance(records[1], SpentRecord)
+    assert records[1].usage.output_tokens == 42
 
 
 class Told:

@@ -24,6 +24,14 @@ from binderclip.plugins.form import config_class, nested, shown_schema
 from binderclip.plugins.node import find_node
 from binderclip.plugins.parsing import JsParser, PythonParser
 from binderclip.plugins.rpc import PluginProcess
+from binderclip.plugins.skills import (
+    lent,
+    names_of,
+    npm_wish,
+    python_wish,
+    skill_entries,
+    warnings_of,
+)
 from binderclip.plugins.uiparser import is_deterministic, read_source
 from binderclip.sdk.adapter import Adapter, Call, Host, Plan
 from binderclip.sdk.checks import CheckCall
@@ -119,9 +127,11 @@ class PluginAdapter(Adapter):
 
     def plan(self, request: ExecutionRequest, host: Host) -> Plan:
         if host.skills:
-            context = {**request.context, RUNTIME_SKILLS: _skill_entries(host.skills)}
+            context = {**request.context, RUNTIME_SKILLS: skill_entries(host.skills)}
             request = msgspec.structs.replace(request, context=context)
         plan = super().plan(request, host)
+        if host.skills and self._is_asked_to_place_skills(request):
+            plan = self._with_skills(plan, request, host)
         self._hold(request.run_id)
         if not self.is_npm:
             return plan
@@ -155,33 +165,48 @@ class PluginAdapter(Adapter):
         return found if isinstance(found, str) and found else None
 
     def sync_skills(self, call: Call) -> None:
-        if not self.is_npm or "syncSkills" not in self.description.methods:
-            return
-        skills = _skill_entries(call.skills)
-        names = [each["key"] for each in skills]
-        config = {**nested(to_plain(call.request.config)), RUNTIME_SKILLS: skills}
-        config["paperclipSkillSync"] = {"desiredSkills": names}
-        agent = call.request.agent
-        asked = {"agentId": agent.id, "companyId": agent.company_id, "adapterType": self.type}
-        args = [{**asked, "config": config}, names]
-        self._call("call", {"name": "syncSkills", "args": args, "env": call.env})
+        self._synced(call)
 
     def list_skills(self, call: CheckCall) -> Sequence[str]:
         if "listSkills" not in self.description.methods:
             return ()
-        found = self._ask("listSkills", call)
-        listed = found.get("entries") if isinstance(found, Mapping) else found
-        return [name for each in listed or () if (name := _skill_name(each))]
+        return names_of(self._ask("listSkills", call))
 
     def new_process(self) -> PluginProcess:
         """A process of the plugin that answers calls."""
         return host_process(self.description, self.directory)
 
-    def _call(self, method: str, params: Any, seconds: float = CALL_SECONDS) -> Any:
+    def _is_asked_to_place_skills(self, request: ExecutionRequest) -> bool:
+        """A command line of its own places them itself, in the host that runs it."""
+        told = self.description
+        is_local = request.execution_target.kind == "local"
+        return is_local and "syncSkills" in told.methods and not told.own_command
+
+    def _with_skills(self, plan: Plan, request: ExecutionRequest, host: Host) -> Plan:
+        """Let the plugin place the skills before its run; a failure is told, the run goes on."""
+        config = read_config(self.Config, request.config)
+        cwd, prompt = Path(plan.cwd), plan.meta.prompt or ""
+        call = Call(request, config, cwd, plan.env, prompt, None, host.scratch, host.skills)
+        try:
+            notes = self._synced(call)
+        except BinderclipError as problem:
+            notes = [f"The skills were not placed: {problem.message}"]
+        told = (*plan.meta.notes, *notes)
+        return replace(plan, meta=msgspec.structs.replace(plan.meta, notes=told))
+
+    def _synced(self, call: Call) -> list[str]:
+        if "syncSkills" not in self.description.methods:
+            return []
+        if self.is_npm:
+            return warnings_of(self._call("call", npm_wish(call, self.type)))
+        self._call("syncSkills", python_wish(call))
+        return []
+
+    def _call(self, method: str, params: Any, seconds: float | None = None) -> Any:
         process = _processes.get(self.origin)
         if process is None:
             process = _processes.setdefault(self.origin, self.new_process())
-        return process.call(method, params, seconds=seconds)
+        return process.call(method, params, seconds=seconds or CALL_SECONDS)
 
     def _ask(self, method: str, call: CheckCall) -> Any:
         if not self.is_npm:
@@ -223,8 +248,7 @@ class PluginAdapter(Adapter):
             yield from self._found(lambda: self._test_environment(call))
 
     def _test_environment(self, call: CheckCall) -> Any:
-        given = {**_ask_args(call), "adapterType": self.type}
-        wish = {"name": "testEnvironment", "args": [given], "env": call.env}
+        wish = {"name": "testEnvironment", "args": [_ask_args(call)], "env": call.env}
         told = self._call("call", wish, LIVE_SECONDS)
         return told.get("checks") if isinstance(told, Mapping) else None
 
@@ -241,8 +265,7 @@ class PluginAdapter(Adapter):
                 config.setdefault(name, context[name])
         skills = context.get(RUNTIME_SKILLS)
         if skills:
-            config[RUNTIME_SKILLS] = skills
-            config["paperclipSkillSync"] = {"desiredSkills": [each["key"] for each in skills]}
+            config |= lent(skills)
         runtime = {"sessionId": None, "sessionParams": None, "sessionDisplayId": None}
         runtime |= {"taskKey": None, **plain.get("runtime", {})}
         return {**plain, "config": config, "runtime": runtime, "secrets": list(plan.secrets)}
@@ -308,7 +331,8 @@ def _manifest(told: Description) -> Manifest:
 def _ask_args(call: CheckCall) -> dict[str, Any]:
     request: CheckRequest = call.request
     config = {**nested(to_plain(request.config)), "cwd": str(call.cwd)}
-    return {"companyId": request.company_id, "config": config, "adapterConfig": config}
+    asked = {"agentId": "", "companyId": request.company_id, "adapterType": request.adapter_type}
+    return {**asked, "config": config, "adapterConfig": config}
 
 
 def _models(found: Any) -> tuple[Model, ...]:
@@ -318,20 +342,6 @@ def _models(found: Any) -> tuple[Model, ...]:
         for each in (listed if isinstance(listed, list) else [])
         if isinstance(each, Mapping) and isinstance(each.get("id"), str)
     )
-
-
-def _skill_entries(skills: Sequence[Path]) -> list[dict[str, str]]:
-    """Skills as Paperclip's adapters read them from their config."""
-    return [
-        {"key": path.name, "runtimeName": path.name, "name": path.name, "source": str(path)}
-        for path in skills
-    ]
-
-
-def _skill_name(each: Any) -> str | None:
-    if isinstance(each, Mapping):
-        each = each.get("key") or each.get("name") or each.get("runtimeName")
-    return each if isinstance(each, str) and each else None
 
 
 def _check(each: Mapping[str, Any]) -> Check:

@@ -65,6 +65,8 @@ class Description(Wire, frozen=True, kw_only=True, omit_defaults=False):
     usage_told: UsageTold = "never"
     structured: bool = True
     methods: tuple[str, ...] = ()
+    own_command: bool = False
+    """A `CliAdapter`: it builds its command line in the run's own host, skills included."""
     own_parser: bool = False
     """The plugin has a parser in Python, which the host asks before any `ui-parser.js`."""
     builtin_parser: bool = False

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from binderclip.contract.entry import Assistant, Entry, Result
+from binderclip.contract.entry import Assistant, Entry, Result, SpentRecord
 from binderclip.contract.errors import AdapterError, ParserError
 from binderclip.plugins.repair import Repair
 from binderclip.plugins.rpc import PluginProcess
 from binderclip.sdk.env import clean_env
-from binderclip.sdk.parser import Facts, Failure, Parser
+from binderclip.sdk.parser import Facts, Failure, Parsed, Parser
 
 LINES_AT_ONCE = 500
 BATCH_SECONDS = 20.0
@@ -54,13 +54,13 @@ class DistantParser(Parser):
             part = wanted[at : at + LINES_AT_ONCE]
             self._answers.extend(zip(part, self._ask(part), strict=False))
 
-    def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
+    def parse_line(self, line: str, ts: str) -> Sequence[Parsed] | None:
         return self._read(("stdout", line, ts))
 
-    def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
+    def parse_stderr(self, line: str, ts: str) -> Sequence[Parsed] | None:
         return self._read(("stderr", line, ts)) if self.takes_stderr else None
 
-    def finish(self, ts: str) -> Sequence[Entry]:
+    def finish(self, ts: str) -> Sequence[Parsed]:
         self.process.close()
         return ()
 
@@ -70,7 +70,7 @@ class DistantParser(Parser):
         self._opened = False
         self._answers.clear()
 
-    def _read(self, line: Waiting) -> Sequence[Entry] | None:
+    def _read(self, line: Waiting) -> Sequence[Parsed] | None:
         if not self._answers or self._answers[0][0] != line:
             self.prepare([line])
         if not self._answers:
@@ -108,7 +108,7 @@ class DistantParser(Parser):
     def _parse(self, lines: list[Waiting]) -> Any:
         raise NotImplementedError
 
-    def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
+    def _entries(self, answer: Any, ts: str) -> Sequence[Parsed] | None:
         raise NotImplementedError
 
 
@@ -177,7 +177,7 @@ class PythonParser(DistantParser):
         super().__init__(process, structured=structured)
         self._fresh = True
 
-    def finish(self, ts: str) -> Sequence[Entry]:
+    def finish(self, ts: str) -> Sequence[Parsed]:
         if self.broken is not None or not self._opened:
             self.process.close()
             return ()
@@ -195,13 +195,23 @@ class PythonParser(DistantParser):
         self._fresh = False
         return self.process.call("parse", given, seconds=BATCH_SECONDS)
 
-    def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
+    def _entries(self, answer: Any, ts: str) -> Sequence[Parsed] | None:
         if answer is None:
             return None
         try:
+            if isinstance(answer, list) and any(map(_is_spent, answer)):
+                return [_parsed(each) for each in answer]
             return msgspec.convert(answer, list[Entry])
         except msgspec.ValidationError as problem:
             raise ParserError(f"the parser gave something that is no entry: {problem}") from problem
+
+
+def _is_spent(each: Any) -> bool:
+    return isinstance(each, dict) and each.get("type") == "spent"
+
+
+def _parsed(each: Any) -> Parsed:
+    return msgspec.convert(each, SpentRecord if _is_spent(each) else Entry)
 
 
 class _Broke:

@@ -18,9 +18,10 @@ import msgspec
 
 from binderclip.contract.check import CheckRequest
 from binderclip.contract.errors import BinderclipError
+from binderclip.contract.run import ExecutionRequest
 from binderclip.contract.wire import to_plain
 from binderclip.plugins.host_loop import serve
-from binderclip.sdk.adapter import Adapter, CliAdapter
+from binderclip.sdk.adapter import Adapter, Call, CliAdapter
 from binderclip.sdk.checks import CheckCall
 from binderclip.sdk.config import read_config
 from binderclip.sdk.env import clean_env, ensure_path_in_env
@@ -50,6 +51,7 @@ class Desk:
             "listModels": lambda given: to_plain(tuple(self.adapter.list_models(self.call(given)))),
             "detectModel": lambda given: self.adapter.detect_model(self.call(given)),
             "listSkills": lambda given: list(self.adapter.list_skills(self.call(given))),
+            "syncSkills": self.sync_skills,
             "codec.deserialize": lambda given: self.codec.deserialize(given["value"]),
             "codec.serialize": lambda given: self.codec.serialize(given["value"]),
             "codec.displayId": lambda given: self.codec.get_display_id(given["value"]),
@@ -67,6 +69,21 @@ class Desk:
         passed = clean_env(given.get("env") or {}, self.adapter.manifest.pass_env)
         env = ensure_path_in_env({**passed, **config.env})
         return CheckCall(request, config, Path(config.cwd or Path.cwd()), env, _path(given))
+
+    def sync_skills(self, given: dict[str, Any]) -> None:
+        request = msgspec.convert(given["request"], ExecutionRequest)
+        self.adapter.sync_skills(
+            Call(
+                request=request,
+                config=read_config(self.adapter.Config, request.config),
+                cwd=Path(given["cwd"]),
+                env=dict(given["env"]),
+                prompt=given["prompt"],
+                session=None,
+                scratch=Path(given["scratch"]),
+                skills=tuple(map(Path, given["skills"])),
+            )
+        )
 
     def checks(self, given: dict[str, Any]) -> Any:
         return to_plain(tuple(self.adapter.checks(self.call(given))))
@@ -102,6 +119,7 @@ def describe(adapter: Adapter) -> dict[str, Any]:
         "usageTold": manifest.usage_told,
         "structured": adapter.create_parser().structured,
         "methods": ["execute", "testEnvironment", *_overridden(own)],
+        "ownCommand": isinstance(adapter, CliAdapter),
         "ownParser": own.create_parser not in (Adapter.create_parser, CliAdapter.create_parser),
         "parserFolder": str(adapter.folder),
         "uiParser": manifest.ui_parser,
