@@ -69,11 +69,25 @@ def usual_checks(
         yield Check(code="cwd_unusable", level="error", message=problem.message, hint=problem.hint)
         return
     yield Check(code="cwd_ok", level="info", message=f"Works in {cwd}.")
-    passed = clean_env(host_env, adapter.manifest.pass_env)
-    env = ensure_path_in_env({**passed, **config.env})
+    env = _agent_env(adapter, config, host_env)
     program, found = _program(adapter, config, cwd, env)
     yield from found
     yield from adapter.checks(CheckCall(request, config, cwd, env, program))
+
+
+def check_call(adapter: Adapter, request: CheckRequest, host_env: Mapping[str, str]) -> CheckCall:
+    """What an adapter looks at when it is asked for its skills or models; a wrong config raises."""
+    config = read_config(adapter.Config, request.config)
+    cwd = ensure_absolute_directory(config.cwd or str(Path.cwd()))
+    env = _agent_env(adapter, config, host_env)
+    return CheckCall(request, config, cwd, env, _program(adapter, config, cwd, env)[0])
+
+
+def _agent_env(
+    adapter: Adapter, config: AdapterConfig, host_env: Mapping[str, str]
+) -> dict[str, str]:
+    passed = clean_env(host_env, adapter.manifest.pass_env)
+    return ensure_path_in_env({**passed, **config.env})
 
 
 def version_of(program: Path, env: Mapping[str, str], *arguments: str) -> str | None:

@@ -34,6 +34,7 @@ from binderclip.server.routes import (
     sandbox,
     sessions,
     settings,
+    skills,
     transcript,
     workspaces,
 )
@@ -53,6 +54,7 @@ ROUTERS = (
     playground,
     companies,
     agents,
+    skills,
     issues,
     decisions,
     sessions,

@@ -87,7 +87,7 @@ def check_environment(
     asked = body or EnvironmentTest()
     adapter = load_adapter(type)
     company_id = asked.company_id or LOCAL_COMPANY
-    config = _opened(site, company_id, asked.config)
+    config = opened(site, company_id, asked.config)
     read_config(adapter.Config, config)
     request = CheckRequest(
         company_id=company_id, adapter_type=type, config=config, depth=asked.depth
@@ -103,10 +103,11 @@ def _view(type: str) -> AdapterView:
     raise AdapterNotFound(f"No adapter has the type {type!r}.")
 
 
-def _opened(site: Site, company_id: str, config: dict[str, Any]) -> dict[str, Any]:
+def opened(site: Site, company_id: str, config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration with its secrets in place of their references."""
     with site.database.reading() as connection:
         secrets = Secrets(connection, site.home)
-        opened: dict[str, Any] = replace_references(
+        found: dict[str, Any] = replace_references(
             config, lambda name: secrets.open(company_id, name)
         )
-    return opened
+    return found
