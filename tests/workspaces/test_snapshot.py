@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,44 @@ def test_ignored_files_are_taken_along_only_when_asked_for(repository: Path) -> 
     usual = names(take(git).id)
     assert names(take(git, paths=["build"]).id) - usual == {"build/y"}
     assert names(take(git, ignored=True).id) - usual == {"build/y", "x.log"}
+
+
+YEAR_AGO = 1_700_000_000
+
+
+def quick_change(repository: Path, index_age: int) -> None:
+    """Write a file and add it, then write other bytes within the same second, as many as before.
+
+    To git the file looks as it was added; its index is `index_age` seconds younger than the file.
+    """
+    path, index = repository / "quick", repository / ".git" / "index"
+    first = second = 0
+    while not first or first // 10**9 != second // 10**9 or first == second:
+        path.write_text("before\n")
+        os.utime(path, (YEAR_AGO, YEAR_AGO))
+        plain_git(repository, "add", "quick")
+        first = path.stat().st_ctime_ns
+        path.write_text("theirs\n")
+        os.utime(path, (YEAR_AGO, YEAR_AGO))
+        second = path.stat().st_ctime_ns
+    os.utime(index, (YEAR_AGO + index_age, YEAR_AGO + index_age))
+
+
+@pytest.mark.parametrize("index_age", [0, 60])
+def test_a_change_within_the_second_in_which_git_looked_is_seen(
+    repository: Path, index_age: int
+) -> None:
+    """W8: neither size nor time tell it; git doubts such files only while its index is as old."""
+    quick_change(repository, index_age)
+    taken = take(Git(repository))
+    assert plain_git(repository, "show", f"{taken.id}:quick") == "theirs"
+
+
+def test_a_path_that_is_only_announced_stays_so(repository: Path) -> None:
+    (repository / "later").write_text("not added yet\n")
+    plain_git(repository, "add", "--intent-to-add", "later")
+    (repository / "later").write_text("not added yet.\n")
+    before = plain_git(repository, "write-tree")
+    taken = take(Git(repository))
+    assert taken.index == before
+    assert plain_git(repository, "show", f"{taken.id}:later") == "not added yet."

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from binderclip.contract.errors import ConfigError
+from binderclip.contract.ids import new_id
 from binderclip.supervisor import processes
 from binderclip.workspaces import relay
 from binderclip.workspaces.environment import check_environment
@@ -30,10 +31,6 @@ from tests.supervisor.attempts import eventually
 from tests.workspaces.conftest import commit, plain_git
 from tests.workspaces.sshd import Sshd
 from tests.workspaces.test_trip import NAME
-
-RUN = "01890000-0000-7000-8000-00000000000a"
-# Runs are found by this one id, so two of these tests must never run at the same time.
-pytestmark = pytest.mark.xdist_group("ssh")
 
 
 @pytest.fixture
@@ -50,12 +47,16 @@ def ssh(sshd: Sshd, there: Path) -> Ssh:
 
 
 def agent(there: Path, code: str, **more: Any) -> dict[str, Any]:
-    """What to start over there: a Python program."""
+    """What to start over there: a Python program, in a run that no other test has.
+
+    A supervisor ends everything that carries its run's mark, whoever started it.
+    """
+    run_id = new_id()
     return {
-        "runId": RUN,
+        "runId": run_id,
         "attempt": 1,
         "argv": [sys.executable, "-c", code],
-        "env": {"PAPERCLIP_RUN_ID": RUN, "SECRET_TOKEN": "sesame-opens-it"},
+        "env": {"PAPERCLIP_RUN_ID": run_id, "SECRET_TOKEN": "sesame-opens-it"},
         "cwd": str(there),
         "capture": {"stdout": "file", "stderr": "pipe"},
         "limits": {"timeout_sec": 60, "grace_sec": 2},
@@ -71,10 +72,11 @@ def agent(there: Path, code: str, **more: Any) -> dict[str, Any]:
 
 def remote_run(ssh: Ssh, there: Path, code: str, **more: Any) -> RemoteRun:
     options = {name: more.pop(name) for name in ("scratch", "api_port") if name in more}
+    launch = agent(there, code, **more)
     return RemoteRun(
         ssh=ssh,
-        attempt_dir=str(there / "root" / "runs" / RUN / "attempt-1"),
-        launch=agent(there, code, **more),
+        attempt_dir=str(there / "root" / "runs" / launch["runId"] / "attempt-1"),
+        launch=launch,
         **options,
     )
 
@@ -100,9 +102,9 @@ def exit_of(run: RemoteRun) -> dict[str, Any] | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def alive(marker: str) -> list[int]:
+def alive(run: RemoteRun) -> list[int]:
     """Processes over there that carry a run's mark."""
-    wanted = f"PAPERCLIP_RUN_ID={marker}".encode()
+    wanted = f"PAPERCLIP_RUN_ID={run.launch['runId']}".encode()
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if wanted in processes.environment(pid)]
 
@@ -242,14 +244,14 @@ def test_a_run_ends_when_its_lease_is_not_renewed(sshd: Sshd, ssh: Ssh, there: P
     with relayed(run) as process:
         assert process.stdout
         assert process.stdout.readline() == b"begun\n"
-        assert len(alive(RUN)) == 2
+        assert len(alive(run)) == 2
         process.kill()
         cut_all(sshd, ssh)
         eventually(lambda: exit_of(run) is not None, 60)
     ended = exit_of(run)
     assert ended is not None
     assert (ended["reason"], ended["cancel"]["by"]) == ("cancelled", "lease")
-    eventually(lambda: alive(RUN) == [], 30)
+    eventually(lambda: alive(run) == [], 30)
 
 
 def test_ending_the_relay_ends_the_agent(ssh: Ssh, there: Path) -> None:
@@ -264,7 +266,27 @@ def test_ending_the_relay_ends_the_agent(ssh: Ssh, there: Path) -> None:
     ended = exit_of(run)
     assert ended is not None
     assert ended["reason"] == "cancelled"
-    assert alive(RUN) == []
+    assert alive(run) == []
+
+
+def test_a_wish_to_end_that_did_not_arrive_is_told_again(ssh: Ssh, there: Path) -> None:
+    """A11: a connection that fails at that moment does not let the agent go on."""
+    python, broken = there / "python", there / "broken"
+    python.write_text(
+        f'#!/bin/sh\nif rm {broken} 2>/dev/null; then exit 1; fi\nexec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    run = remote_run(replace(ssh, python=str(python)), there, WAITING)
+    with relayed(run) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"begun\n"
+        broken.touch()
+        os.kill(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert not broken.exists()
+    ended = exit_of(run)
+    assert ended is not None
+    assert ended["reason"] == "cancelled"
 
 
 def test_whatever_is_left_is_ended_before_the_work_comes_back(ssh: Ssh, there: Path) -> None:
@@ -275,7 +297,7 @@ def test_whatever_is_left_is_ended_before_the_work_comes_back(ssh: Ssh, there: P
         process.kill()
     told = ssh.far().ask("finish", attemptDir=run.attempt_dir)
     assert told == {"ended": True}
-    assert alive(RUN) == []
+    assert alive(run) == []
 
 
 def test_a_relay_that_was_killed_goes_on_with_the_same_agent(ssh: Ssh, there: Path) -> None:

@@ -5,7 +5,6 @@ The repository is only read: new files are looked at through an index and object
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 import time
@@ -19,7 +18,7 @@ import msgspec
 from binderclip.contract.wire import Wire
 from binderclip.workspaces.disk import CannotSave
 from binderclip.workspaces.git import Git, GitFailed
-from binderclip.workspaces.snapshot import take
+from binderclip.workspaces.snapshot import copy_index, take
 from binderclip.workspaces.standing import Standing
 
 MOST_FILES = 1000
@@ -113,17 +112,15 @@ def _nothing(git: Git) -> str:
 @contextmanager
 def _own_index(git: Git) -> Iterator[dict[str, str]]:
     """Variables by which git writes to a folder of ours and reads from the repository."""
-    words = ("rev-parse", "--path-format=absolute", "--git-path")
-    index, objects = (Path(git.text(*words, name)) for name in ("index", "objects"))
+    objects = git.text("rev-parse", "--path-format=absolute", "--git-path", "objects")
     with tempfile.TemporaryDirectory(prefix="binderclip-") as folder:
         copy = Path(folder) / "index"
-        if index.exists():
-            shutil.copyfile(index, copy)
+        copy_index(git, copy)
         (Path(folder) / "objects").mkdir()
         yield {
             "GIT_INDEX_FILE": str(copy),
             "GIT_OBJECT_DIRECTORY": str(Path(folder) / "objects"),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
             "GIT_LITERAL_PATHSPECS": "0",
         }
 

@@ -161,7 +161,6 @@ class Relay:
 
     def _pass_on_stop(self) -> None:
         if self._stop and not self._told_stop:
-            self._told_stop = True
             self._run.ssh.far().ask(
                 "cancel",
                 attemptDir=self._run.attempt_dir,
@@ -169,6 +168,8 @@ class Relay:
                 reason=f"asked to end by {self._stop}",
                 kill=False,
             )
+            # Only now: a wish that did not arrive is told again over the next connection.
+            self._told_stop = True
 
     def _end(self, exit: dict[str, Any]) -> int:
         error = exit.get("error")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Container, Iterator, Sequence
@@ -22,6 +23,12 @@ from binderclip.workspaces.git import EMAIL, NAME, Git, GitFailed, identity
 _EPOCH = "@1 +0000"
 _TITLE = "A working directory, kept by binderclip"
 _FACTS = "facts.json"
+_LISTED = re.compile(
+    rb"(?P<tag>[A-Za-z?]) (?P<mode>\d+) (?P<id>[0-9a-f]+) (?P<stage>\d)\t(?P<name>[^\0]+)\0"
+    rb"(?:  ctime: \d+:(?P<part>\d+)\n(?:  .*\n)*?  .*flags: (?P<flags>[0-9a-f]+)\n)?"
+)
+_INTENDED = 1 << 29
+"""Git's flag of a path that is only announced; its entry has no content yet."""
 
 
 class NoSnapshot(Exception):
@@ -144,13 +151,21 @@ def commit_tree(
     return said.decode().strip()
 
 
+def copy_index(git: Git, copy: Path) -> None:
+    """Copy the index of a repository, if it has one, as old as it is."""
+    own = Path(git.text("rev-parse", "--path-format=absolute", "--git-path", "index"))
+    if own.exists():
+        found = own.stat()
+        shutil.copyfile(own, copy)
+        # Git doubts a file that is not older than its index; a younger copy would end that.
+        os.utime(copy, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
 @contextmanager
 def _copied_index(git: Git) -> Iterator[Git]:
-    own = Path(git.text("rev-parse", "--path-format=absolute", "--git-path", "index"))
     with tempfile.TemporaryDirectory(prefix="binderclip-") as folder:
         copy = Path(folder) / "index"
-        if own.exists():
-            shutil.copyfile(own, copy)
+        copy_index(git, copy)
         yield git.with_index(str(copy))
 
 
@@ -162,17 +177,35 @@ def _written(own: Git, found: Found) -> str:
 
 def _see_everything(own: Git, top: Path) -> bool:
     """Take back, in the copy, what tells git not to look; whether a merge is unfinished in it."""
-    assumed, skipped, unmerged = [], [], False
-    for line in own("ls-files", "-v", "--stage", "-z").split(b"\0"):
-        about, _, name = line.partition(b"\t")
-        tag = about[:1]
-        unmerged = unmerged or (bool(name) and not about.endswith(b" 0"))
+    assumed, skipped, doubtful, unmerged = [], [], [], False
+    for entry in _LISTED.finditer(own("ls-files", "-v", "--stage", "--debug", "-z")):
+        tag, name = entry["tag"], entry["name"]
+        unmerged = unmerged or entry["stage"] != b"0"
         if tag.islower():
             assumed.append(name)
-        if tag in b"Ss" and name and os.path.lexists(top / os.fsdecode(name)):
+        if tag in b"Ss" and os.path.lexists(top / os.fsdecode(name)):
             skipped.append(name)
+        if _is_doubtful(entry, top):
+            doubtful.append(b"%s %s 0\t%s" % (entry["mode"], entry["id"], name))
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if names:
             own("update-index", flag, "-z", "--stdin", stdin=b"\0".join(names) + b"\0")
+    if doubtful:
+        own("update-index", "-z", "--index-info", stdin=b"\0".join(doubtful) + b"\0")
     own("update-index", "-q", "--refresh", ok=(0, 1))
     return unmerged
+
+
+def _is_doubtful(entry: re.Match[bytes], top: Path) -> bool:
+    """Whether a file was touched since git looked at it, by a clock finer than git's seconds."""
+    if not entry["part"] or not int(entry["part"]) or entry["stage"] != b"0":
+        return False
+    if not entry["mode"].startswith(b"1") or entry["mode"] == b"160000":
+        return False
+    if int(entry["flags"], 16) & _INTENDED:
+        return False
+    try:
+        touched = os.lstat(f"{top}/{os.fsdecode(entry['name'])}").st_ctime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return touched % 10**9 != int(entry["part"])
