@@ -298,6 +298,18 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
     (entry.Stderr(ts=TS, text="t"), {"kind": "stderr", "ts": TS, "text": "t"}),
     (entry.System(ts=TS, text="t"), {"kind": "system", "ts": TS, "text": "t"}),
     (
+        entry.RetryNote(
+            cause="overloaded", attempt=1, max_attempts=3, delay_ms=500, status_code=529
+        ),
+        {
+            "cause": "overloaded",
+            "attempt": 1,
+            "maxAttempts": 3,
+            "delayMs": 500,
+            "statusCode": 529,
+        },
+    ),
+    (
         entry.Stdout(ts=TS, text="t", truncated=entry.Truncated(bytes=9)),
         {"kind": "stdout", "ts": TS, "text": "t", "truncated": {"bytes": 9}},
     ),
@@ -320,6 +332,20 @@ EXAMPLES: list[tuple[Wire, dict[str, Any]]] = [
     (
         entry.ReplaceRecord(id="1o0.0", entry=entry.User(ts=TS, text="t")),
         {"type": "replace", "id": "1o0.0", "entry": {"kind": "user", "ts": TS, "text": "t"}},
+    ),
+    (
+        entry.SpentRecord(usage=run.Usage(input_tokens=7)),
+        {
+            "type": "spent",
+            "usage": {
+                "inputTokens": 7,
+                "cachedInputTokens": None,
+                "cacheWriteTokens": None,
+                "outputTokens": None,
+                "reasoningTokens": None,
+                "source": "reported",
+            },
+        },
     ),
     (entry.TranscriptHead(parser="p", version="1"), {"parser": "p", "version": "1"}),
     (

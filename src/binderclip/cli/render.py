@@ -23,6 +23,7 @@ from binderclip.contract.entry import (
     Record,
     ReplaceRecord,
     Result,
+    SpentRecord,
     Stderr,
     Stdout,
     System,
@@ -129,6 +130,8 @@ class Renderer:
                 return self._entry(record.entry)
             case AppendRecord():
                 return self._append(record)
+            case SpentRecord():
+                return ""
             case _:
                 assert_never(record)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from binderclip.contract.usage import Usage
 from binderclip.contract.wire import Wire
 
 Stream = Literal["stdout", "stderr"]
@@ -98,8 +99,20 @@ class Stderr(EntryFields, frozen=True, kw_only=True, tag="stderr", gc=False):
     text: str
 
 
+class RetryNote(Wire, frozen=True, kw_only=True):
+    """A request that failed and that the runtime makes again by itself."""
+
+    cause: str
+    attempt: int | None = None
+    max_attempts: int | None = None
+    delay_ms: int | None = None
+    status_code: int | None = None
+    """The vendor's HTTP status, where it was told."""
+
+
 class System(EntryFields, frozen=True, kw_only=True, tag="system", gc=False):
     text: str
+    retry: RetryNote | None = None
 
 
 class Stdout(EntryFields, frozen=True, kw_only=True, tag="stdout", gc=False):
@@ -161,7 +174,16 @@ class ReplaceRecord(Wire, frozen=True, kw_only=True, tag="replace", tag_field="t
     entry: Entry
 
 
-Record: TypeAlias = EntryRecord | AppendRecord | ReplaceRecord
+class SpentRecord(Wire, frozen=True, kw_only=True, tag="spent", tag_field="type", gc=False):
+    """What the runtime told of one model call, behind the entries that came of it (D10).
+
+    A call may be told in parts: a bucket that a part leaves out is null in it.
+    """
+
+    usage: Usage
+
+
+Record: TypeAlias = EntryRecord | AppendRecord | ReplaceRecord | SpentRecord
 
 
 class TranscriptHead(Wire, frozen=True, kw_only=True):
@@ -209,6 +231,6 @@ def apply(entries: list[Entry], records: Sequence[Record]) -> list[Entry]:
             old = entries[at]
             assert isinstance(old, Assistant | Thinking)
             entries[at] = msgspec.structs.replace(old, text=old.text + record.text)
-        else:
+        elif isinstance(record, ReplaceRecord):
             entries[place[record.id]] = record.entry
     return entries

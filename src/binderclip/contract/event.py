@@ -79,14 +79,6 @@ class ResolveToolResults(StepFields, frozen=True, kw_only=True, tag="resolveTool
     parent_tool_call_id: str | None = None
 
 
-class Retry(StepFields, frozen=True, kw_only=True, tag="retry"):
-    """The attempt before this one was in vain, and another begins."""
-
-    reason: str
-    usage: TokenUsage
-    new_messages: tuple[Message, ...] = ()
-
-
 class Step(Wire, frozen=True, kw_only=True, omit_defaults=False):
     step_number: int
     usage: TokenUsage
@@ -107,6 +99,18 @@ class EventError(Wire, frozen=True, kw_only=True, omit_defaults=False):
     message: str
     status_code: int | None = None
     is_retryable: bool = False
+
+
+class Retry(StepFields, frozen=True, kw_only=True, tag="retry"):
+    """The runtime makes a failed request again, or a run begins again with a fresh session."""
+
+    reason: str
+    usage: TokenUsage
+    new_messages: tuple[Message, ...] = ()
+    error: EventError | None = None
+    attempt: int | None = None
+    max_attempts: int | None = None
+    delay_ms: int | None = None
 
 
 class CompleteRun(StepFields, frozen=True, kw_only=True, tag="completeRun"):

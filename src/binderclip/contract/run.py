@@ -8,6 +8,8 @@ import msgspec
 
 from binderclip.contract.entry import Coverage
 from binderclip.contract.target import ExecutionTarget
+from binderclip.contract.usage import Usage as Usage
+from binderclip.contract.usage import UsageSource as UsageSource
 from binderclip.contract.wire import Wire
 
 RunState = Literal[
@@ -58,21 +60,6 @@ ErrorCode = Literal[
 ]
 ErrorFamily = Literal["transient_upstream", "provider_quota", "model_refusal", "auth"]
 UsageBasis = Literal["per_run", "session_cumulative"]
-UsageSource = Literal["reported", "derived", "unknown"]
-
-
-class Usage(Wire, frozen=True, kw_only=True, omit_defaults=False):
-    """Tokens in disjoint buckets; None means that the runtime did not tell (D10).
-
-    `input_tokens` are fresh ones; `output_tokens` include `reasoning_tokens`.
-    """
-
-    input_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    source: UsageSource = "reported"
 
 
 class AgentRef(Wire, frozen=True, kw_only=True):

@@ -9,12 +9,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from binderclip.contract.checkpoint import ExpertMessage, TextPart
 from binderclip.contract.entry import (
     Assistant,
     Entry,
     Init,
+    RetryNote,
+    SpentRecord,
+    System,
     Thinking,
     ToolCall,
     ToolResult,
@@ -24,12 +28,19 @@ from binderclip.contract.event import (
     CallTools,
     ContinueToNextStep,
     Event,
+    EventError,
     ResolveToolResults,
+    Retry,
     Step,
     ToolOutcome,
     ToolUse,
 )
-from binderclip.jobs.normalized import NO_USAGE
+from binderclip.contract.usage import Usage
+from binderclip.jobs.normalized import NO_USAGE, token_usage
+from binderclip.jobs.source import Told
+from binderclip.jobs.spending import filled
+from binderclip.sdk.usage import add
+from binderclip.sdk.vendor_errors import failure_by_status
 
 KEPT_TEXTS = 500
 """How many texts in a row a message keeps, the last ones; the transcript has all of them."""
@@ -50,22 +61,26 @@ class Steps:
 
     def __init__(self, who: Identity, started_at: int, first: int = 1) -> None:
         self.who = who
-        self.number = first
+        self.number = self._first = first
         self.started_at = started_at
         self.model: str | None = None
+        self.before: Usage | None = None
+        """What the steps before this one used, as far as the runtime told."""
+        self._used: Usage | None = None
         self._said: dict[str | None, deque[TextPart]] = {}
         self._has_seen_result = False
         self._ts = ""
         self._ms = started_at
 
-    def events(self, entries: Iterable[Entry]) -> Iterator[Event]:
-        for entry in entries:
+    def events(self, told: Iterable[Told]) -> Iterator[Event]:
+        entry: Any
+        for entry in told:
             kind = type(entry)
             if kind is ToolCall:
                 yield from self._next_step(entry)
-                yield self._call(entry)  # type: ignore[arg-type]
+                yield self._call(entry)
             elif kind is ToolResult:
-                yield self._result(entry)  # type: ignore[arg-type]
+                yield self._result(entry)
             elif kind is Assistant:
                 yield from self._next_step(entry)
                 text = clip(entry).text  # type: ignore[union-attr]
@@ -73,20 +88,29 @@ class Steps:
                 self._say(entry.parent_tool_use_id, part)
             elif kind is Thinking:
                 yield from self._next_step(entry)
+            elif kind is SpentRecord:
+                self._used = add(self._used, entry.usage)
+            elif kind is System:
+                yield from self._retried(entry)
             elif kind is Init:
-                self.model = self.model or entry.model or None  # type: ignore[union-attr]
+                self.model = self.model or entry.model or None
 
     def last_words(self, timestamp: int) -> tuple[ExpertMessage, ...]:
         """What the agent said after its last tool."""
         message = self._message(None, timestamp)
         return (message,) if message else ()
 
+    def used(self, whole: Usage | None) -> Usage | None:
+        """What the last step used, in an attempt that used this as a whole."""
+        return filled(self._used, whole) if self.number == self._first else self._used
+
     def _next_step(self, entry: Entry) -> Iterator[Event]:
         if not self._has_seen_result or entry.parent_tool_use_id is not None:
             return
         self._has_seen_result = False
         at = self._time(entry.ts)
-        step = Step(step_number=self.number, usage=NO_USAGE, started_at=self.started_at)
+        usage = token_usage(self._used)
+        step = Step(step_number=self.number, usage=usage, started_at=self.started_at)
         yield ContinueToNextStep(
             id=f"{self.who.run_id}:{entry.id}.step",
             timestamp=at,
@@ -98,6 +122,26 @@ class Steps:
         )
         self.number += 1
         self.started_at = at
+        self.before, self._used = add(self.before, self._used), None
+
+    def _retried(self, entry: System) -> Iterator[Event]:
+        note = entry.retry
+        if note is None:
+            return
+        yield Retry(
+            id=f"{self.who.run_id}:{entry.id}",
+            timestamp=self._time(entry.ts),
+            job_id=self.who.job_id,
+            run_id=self.who.run_id,
+            expert_key=self.who.expert_key,
+            step_number=self.number,
+            reason=entry.text,
+            usage=NO_USAGE,
+            error=retry_error(note),
+            attempt=note.attempt,
+            max_attempts=note.max_attempts,
+            delay_ms=note.delay_ms,
+        )
 
     def _call(self, entry: ToolCall) -> CallTools:
         at = self._time(entry.ts)
@@ -158,6 +202,17 @@ class Steps:
             self._ts = ts
             self._ms = milliseconds(ts, self._ms)
         return self._ms
+
+
+def retry_error(note: RetryNote) -> EventError:
+    """Why a request is made again; the runtime itself holds it to be worth that."""
+    found = failure_by_status(note.status_code, note.cause)
+    return EventError(
+        name=found.code if found else "upstream",
+        message=note.cause,
+        status_code=note.status_code,
+        is_retryable=True,
+    )
 
 
 def milliseconds(iso: str | None, otherwise: int = 0) -> int:

@@ -6,9 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from binderclip.contract.entry import ReplaceRecord
 from binderclip.contract.event import Event
 from binderclip.jobs.events import Identity, Steps, milliseconds
 from binderclip.jobs.runtimes import adapter_of
+from binderclip.jobs.source import in_last_state, whole_entries
 from binderclip.sdk.testing.replay import REPLAY_TS, Replay, replay
 
 _CLAUDE_CODE = "claude-code"
@@ -35,7 +37,11 @@ def parse_external_output(
     data = stdout if isinstance(stdout, bytes) else stdout.encode("utf-8", "surrogatepass")
     seen = replay(adapter, data)
     who = Identity(job_id, run_id, adapter.type, runtime)
-    events = tuple(Steps(who, milliseconds(REPLAY_TS)).events(seen.entries))
+    plans = {
+        record.id: record.entry for record in seen.records if isinstance(record, ReplaceRecord)
+    }
+    told = in_last_state(whole_entries(seen.records), plans)
+    events = tuple(Steps(who, milliseconds(REPLAY_TS)).events(told))
     lenient = _claude_code_output(text) if runtime == _CLAUDE_CODE else ""
     return ParsedOutput(events, lenient or _final_text(seen, text))
 

@@ -39,10 +39,13 @@ from binderclip.jobs.normalized import (
     create_complete_run_event,
     create_normalized_checkpoint,
     create_runtime_init_event,
+    token_usage,
 )
 from binderclip.jobs.runtimes import runtime_of
 from binderclip.jobs.source import telling_entries
+from binderclip.jobs.spending import beyond
 from binderclip.sdk.resume import next_session
+from binderclip.sdk.usage import add
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome, read_order, read_outcome
 from binderclip.store.titles import title_of
@@ -178,6 +181,7 @@ class RunHistory:
             reason=error.message,
             usage=checkpoint.usage,
             new_messages=steps.last_words(at),
+            error=error,
         )
 
     def _end(self, number: int, steps: Steps, at: int) -> Ending:
@@ -188,7 +192,7 @@ class RunHistory:
         checkpoint = self._checkpoint(number, steps, at, status, text, error)
         step = Step(
             step_number=steps.number,
-            usage=checkpoint.usage,
+            usage=token_usage(steps.used(self._usage_of(number))),
             started_at=steps.started_at,
             new_messages=steps.last_words(at),
         )
@@ -217,6 +221,7 @@ class RunHistory:
         error: EventError | None,
     ) -> Checkpoint:
         last = not self._numbers or number == self._numbers[-1]
+        usage = self._usage_of(number)
         made = create_normalized_checkpoint(
             job_id=self.job_id,
             run_id=self.order.id,
@@ -227,14 +232,15 @@ class RunHistory:
             id=f"{self.order.id}-{number}",
             status=status,
             step_number=steps.number,
-            usage=self._usage_of(number),
+            usage=usage,
             timestamp=at,
             metadata={
                 "adapterType": self.order.adapter_type,
                 "cwd": self.order.cwd,
                 "attempt": number,
                 "state": self.outcome.state if last else "failed",
-                "usage": to_plain(self._usage_of(number)),
+                "usage": to_plain(usage),
+                "usageBeyondSteps": to_plain(beyond(usage, add(steps.before, steps.used(usage)))),
                 "costUsd": self.result.cost_usd if last else None,
                 "session": self._session() if last else None,
                 "error": to_plain(error),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,12 +16,15 @@ from binderclip.contract.entry import (
     EntryRecord,
     Record,
     ReplaceRecord,
+    SpentRecord,
     Thinking,
 )
 from binderclip.store.home import Home
 from binderclip.store.transcripts import NAME, read_last_texts, read_transcript
 
 _REPLACE = b'{"type":"replace"'
+Told: TypeAlias = Entry | SpentRecord
+"""What an attempt tells of itself: entries, and between them what model calls used."""
 _replacement = msgspec.json.Decoder(ReplaceRecord)
 
 
@@ -32,22 +36,34 @@ def run_entries(home: Home, run_id: str) -> Iterator[Entry]:
 
 def attempt_entries(directory: Path) -> Iterator[Entry]:
     """Each entry once, with the text that it grew to and the state that it was left in."""
+    return (told for told in attempt_told(directory) if not isinstance(told, SpentRecord))
+
+
+def attempt_told(directory: Path) -> Iterator[Told]:
+    """The same with what model calls used, each behind the entries that came of it."""
     path = directory / NAME
-    last_states = _last_states(path)
-    for entry in whole_entries(read_transcript(path)):
-        yield last_states.get(entry.id, entry) if last_states else entry
+    return in_last_state(whole_entries(read_transcript(path)), _last_states(path))
 
 
-def telling_entries(directory: Path, texts: int) -> Iterable[Entry]:
+def in_last_state(told: Iterable[Told], last_states: dict[str, Entry]) -> Iterator[Told]:
+    """Plans as they were left; everything else as it is."""
+    if not last_states:
+        yield from told
+        return
+    for one in told:
+        yield one if isinstance(one, SpentRecord) else last_states.get(one.id, one)
+
+
+def telling_entries(directory: Path, texts: int) -> Iterable[Told]:
     """The entries that events are made of: where an agent only spoke, its last `texts` do."""
     path = directory / NAME
     said = read_last_texts(path, texts) if path.exists() else None
-    return attempt_entries(directory) if said is None else said
+    return attempt_told(directory) if said is None else said
 
 
-def whole_entries(records: Iterable[Record]) -> Iterator[Entry]:
+def whole_entries(records: Iterable[Record]) -> Iterator[Told]:
     """Entries with their appended text; only those behind a text that still grows are held."""
-    waiting: deque[Entry] = deque()
+    waiting: deque[Told] = deque()
     grown: dict[str, list[str]] = {}
     open_in: dict[str | None, str] = {}
     for record in records:
@@ -66,14 +82,23 @@ def whole_entries(records: Iterable[Record]) -> Iterator[Entry]:
                 continue
             waiting.append(entry)
             still_open = open_in.values()
-            while waiting and waiting[0].id not in still_open:
+            while waiting and _id(waiting[0]) not in still_open:
                 yield _whole(waiting.popleft(), grown)
-    for entry in waiting:
-        yield _whole(entry, grown)
+        elif isinstance(record, SpentRecord):
+            if waiting:
+                waiting.append(record)
+            else:
+                yield record
+    for told in waiting:
+        yield _whole(told, grown)
 
 
-def _whole(entry: Entry, grown: dict[str, list[str]]) -> Entry:
-    parts = grown.pop(entry.id, None)
+def _id(told: Told) -> str:
+    return "" if isinstance(told, SpentRecord) else told.id
+
+
+def _whole(entry: Told, grown: dict[str, list[str]]) -> Told:
+    parts = grown.pop(_id(entry), None)
     if parts is None or len(parts) == 1:
         return entry
     return msgspec.structs.replace(entry, text="".join(parts))

@@ -8,6 +8,8 @@ from binderclip.contract.entry import (
     Entry,
     Init,
     Result,
+    RetryNote,
+    SpentRecord,
     Stderr,
     Stdout,
     System,
@@ -61,7 +63,7 @@ from binderclip.sdk.env import (
     redact_env_for_logs,
 )
 from binderclip.sdk.outcome import Outcome, ProcessEnd
-from binderclip.sdk.parser import Facts, Failure, GenericParser, JsonParser, Parser
+from binderclip.sdk.parser import Facts, Failure, GenericParser, JsonParser, Parsed, Parser
 from binderclip.sdk.prompt import DEFAULT_PROMPT, render_prompt, render_template
 from binderclip.sdk.resume import SessionParams, safe_session_id
 from binderclip.sdk.skills import link_skills, skill_summary
@@ -119,16 +121,19 @@ __all__ = [
     "Model",
     "Network",
     "Outcome",
+    "Parsed",
     "Parser",
     "Plan",
     "ProcessEnd",
     "Result",
+    "RetryNote",
     "RuntimeSession",
     "Secret",
     "SessionCodec",
     "SessionManagement",
     "SessionParams",
     "SpawnInfo",
+    "SpentRecord",
     "Stderr",
     "Stdout",
     "System",

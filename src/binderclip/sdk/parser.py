@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from binderclip.contract.entry import Assistant, Entry, Stderr, Stdout, System
+from binderclip.contract.entry import Assistant, Entry, SpentRecord, Stderr, Stdout, System
 from binderclip.contract.run import ErrorCode, ErrorFamily, Usage, UsageBasis
 
+Parsed: TypeAlias = Entry | SpentRecord
+"""What a line may become: entries, and behind them what a model call used."""
 HOST_NOTICES = ("[binderclip] ", "[paperclip] ")
 _FINAL_LINES = 200
 FINAL_LINE_CHARACTERS = 2000
@@ -65,18 +67,18 @@ class Parser:
     def prepare(self, lines: Sequence[tuple[str, str, str]]) -> None:
         """Lines that come next, as stream, text and time; for parsers in another process."""
 
-    def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
+    def parse_line(self, line: str, ts: str) -> Sequence[Parsed] | None:
         """The entries of one stdout line; an empty list if it has none to show.
 
         None means that the line has no known shape: it is kept, counted and shown raw.
         """
         return None
 
-    def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
+    def parse_stderr(self, line: str, ts: str) -> Sequence[Parsed] | None:
         """The entries of one stderr line; None leaves it to the generic rule."""
         return None
 
-    def finish(self, ts: str) -> Sequence[Entry]:
+    def finish(self, ts: str) -> Sequence[Parsed]:
         """Entries for what was still open when the output ended."""
         return ()
 
@@ -115,7 +117,7 @@ class JsonParser(Parser):
         """Each shape seen: type, subtype or the inner type, then the keys (for drift alarms)."""
         self._seen: set[tuple[Any, ...]] = set()
 
-    def parse_line(self, line: str, ts: str) -> Sequence[Entry] | None:
+    def parse_line(self, line: str, ts: str) -> Sequence[Parsed] | None:
         try:
             event = _decode(line)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -139,7 +141,7 @@ class JsonParser(Parser):
             self._seen.add(shape)
             self.shapes.add(tuple(map(str, shape)))
 
-    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         """The entries of one event; None if its type is unknown."""
         return None
 

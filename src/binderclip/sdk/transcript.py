@@ -22,6 +22,7 @@ from binderclip.contract.entry import (
     Record,
     ReplaceRecord,
     Result,
+    SpentRecord,
     Stderr,
     Stdout,
     Stream,
@@ -32,11 +33,13 @@ from binderclip.contract.entry import (
     Truncated,
     User,
 )
+from binderclip.contract.usage import Usage
 from binderclip.sdk.lines import Line
 from binderclip.sdk.parser import (
     FINAL_LINE_CHARACTERS,
     HOST_NOTICES,
     GenericParser,
+    Parsed,
     Parser,
     generic_stderr,
     generic_stdout,
@@ -163,7 +166,7 @@ class TranscriptBuilder:
         if self.parser.batched:
             lines = self._prepared(lines)
         parse, ts = self.parser.parse_line, self._last_ts
-        entries: Sequence[Entry] | None
+        entries: Sequence[Parsed] | None
         for stream, line, ts in lines:
             offset, text, _, cut = line
             if not text:
@@ -208,7 +211,7 @@ class TranscriptBuilder:
         self._add(entries, "stdout", offset, records)
         return records
 
-    def _odd(self, line: Line, ts: str) -> Sequence[Entry]:
+    def _odd(self, line: Line, ts: str) -> Sequence[Parsed]:
         """A line that is too long for a parser, or begins like a notice of the host."""
         self.lines += 1
         text = line.text
@@ -227,7 +230,7 @@ class TranscriptBuilder:
         self.understood += 1
         return entries
 
-    def _stderr(self, text: str, ts: str) -> Sequence[Entry]:
+    def _stderr(self, text: str, ts: str) -> Sequence[Parsed]:
         try:
             entries = self.parser.parse_stderr(text, ts)
         except Exception as problem:
@@ -240,7 +243,7 @@ class TranscriptBuilder:
             self.failures.append(f"{type(problem).__name__}: {problem}"[:500])
 
     def _add(
-        self, entries: Sequence[Entry], stream: Stream, offset: int, records: list[Record]
+        self, entries: Sequence[Any], stream: Stream, offset: int, records: list[Record]
     ) -> None:
         if not isinstance(entries, (tuple, list)):
             self.dropped += 1
@@ -251,7 +254,7 @@ class TranscriptBuilder:
             kind = type(entry)
             shape = _SHAPES.get(kind)
             if shape is None or not shape(entry):
-                self.dropped += 1
+                self._other(entry, records)
                 continue
             if self._open and stream == "stdout" and self._grow(entry, records):
                 continue
@@ -268,6 +271,13 @@ class TranscriptBuilder:
             _set(own, "seq", self._seq)
             self._seq += 1
             records.append(EntryRecord(entry=own))
+
+    def _other(self, thing: object, records: list[Record]) -> None:
+        """What is no entry: usage of a model call, or nothing that anybody could show."""
+        if type(thing) is SpentRecord and type(thing.usage) is Usage:
+            records.append(thing)
+        else:
+            self.dropped += 1
 
     def _noticed(self, entry: Entry, kind: type) -> ReplaceRecord | None:
         """What one entry means for others: open texts, calls and their results, plans."""

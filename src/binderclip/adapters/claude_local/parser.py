@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from binderclip.adapters.claude_local.failures import failure_of_result, refusal_to_start
-from binderclip.adapters.claude_local.spending import Spending
+from binderclip.adapters.claude_local.spending import Spending, answered, asked
 from binderclip.adapters.claude_local.tools import Tools
 from binderclip.sdk import (
     Assistant,
@@ -18,7 +18,9 @@ from binderclip.sdk import (
     Failure,
     Init,
     JsonParser,
+    Parsed,
     Result,
+    RetryNote,
     System,
     Thinking,
     Usage,
@@ -29,6 +31,7 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
+from binderclip.sdk.usage import count
 
 NO_SESSION = (
     "No conversation found with session ID",
@@ -50,7 +53,7 @@ TOLD = frozenset(
         *("model_refusal_no_fallback", "model_consent_fallback", "session_writes_lost"),
     )
 )
-_Events = dict[str, Callable[[dict[str, Any], str], Sequence[Entry] | None]]
+_Events = dict[str, Callable[[dict[str, Any], str], Sequence[Parsed] | None]]
 
 
 class ClaudeParser(JsonParser):
@@ -66,6 +69,7 @@ class ClaudeParser(JsonParser):
         self._resets_at: float = 0
         self._message: dict[str | None, str] = {}
         self._streamed: set[str] = set()
+        self._counted: dict[str | None, str] = {}
         self._background: set[str] = set()
         self._events: _Events = {
             "system": self._system,
@@ -89,7 +93,7 @@ class ClaudeParser(JsonParser):
             "task_notification": self._task_ended,
         }
 
-    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         kind = event.get("type")
         handle = self._events.get(kind) if type(kind) is str else None
         return handle(event, ts) if handle else None
@@ -103,7 +107,7 @@ class ClaudeParser(JsonParser):
                 self.facts.failure = refusal_to_start(line)
         return None
 
-    def _system(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def _system(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         subtype = event.get("subtype")
         if type(subtype) is not str:
             return None
@@ -130,18 +134,24 @@ class ClaudeParser(JsonParser):
         init = Init(ts=ts, model=facts.model or "", session_id=facts.session_id or "")
         return (init, *_broken_servers(event, ts))
 
-    def _assistant(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
+    def _assistant(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
         message, parent = parse_object(event.get("message")), _parent(event)
         model = as_string(message.get("model"))
         if model == "<synthetic>" or event.get("is_api_error_message") is True:
             return self._synthetic(event, message, ts)
         if not self.facts.model:
             self.facts.model = model or None
-        shown = bool(self._streamed) and as_string(message.get("id")) in self._streamed
+        id = as_string(message.get("id"))
+        shown = bool(self._streamed) and id in self._streamed
         blocks = _blocks(message)
         if len(blocks) == 1:
-            return self._block(blocks[0], ts, parent, shown)
-        return [entry for block in blocks for entry in self._block(block, ts, parent, shown)]
+            entries = self._block(blocks[0], ts, parent, shown)
+        else:
+            entries = [part for each in blocks for part in self._block(each, ts, parent, shown)]
+        if self._counted.get(parent) == id or not (entries or shown):
+            return entries
+        self._counted[parent] = id
+        return (*entries, *asked(message))
 
     def _block(
         self, block: dict[str, Any], ts: str, parent: str | None, shown: bool
@@ -189,12 +199,14 @@ class ClaudeParser(JsonParser):
             entries.append(kind(ts=ts, text=text, parent_tool_use_id=parent))
         return entries
 
-    def _partial(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
+    def _partial(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
         inner, parent = parse_object(event.get("event")), _parent(event)
         kind = inner.get("type")
         if kind == "message_start":
             started = parse_object(inner.get("message"))
             self._message[parent] = as_string(started.get("id"))
+        if kind == "message_delta":
+            return answered(inner)
         if kind != "content_block_delta":
             return ()
         delta = parse_object(inner.get("delta"))
@@ -287,7 +299,14 @@ def _retry(event: dict[str, Any], ts: str) -> Sequence[Entry]:
     why = as_string(event.get("error")).replace("_", " ") or "error"
     code = f" ({status})" if isinstance(status, int) else ""
     text = f"Retry {attempt:.0f} of {most:.0f} in {wait:.1f} s: {why}{code}"
-    return (System(ts=ts, text=text),)
+    note = RetryNote(
+        cause=why,
+        attempt=count(event.get("attempt")),
+        max_attempts=count(event.get("max_retries")),
+        delay_ms=count(event.get("retry_delay_ms")),
+        status_code=count(status),
+    )
+    return (System(ts=ts, text=text, retry=note),)
 
 
 def _broken_servers(event: dict[str, Any], ts: str) -> list[Entry]:

@@ -6,9 +6,12 @@ out a try that was given up. Both are of this run only and never too high, so th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from binderclip.sdk import Usage, as_string, parse_object
+import msgspec
+
+from binderclip.sdk import SpentRecord, Usage, as_string, parse_object
 from binderclip.sdk.usage import BUCKETS, add, count
 
 _PROVIDERS = {"firstParty": "anthropic"}
@@ -58,6 +61,23 @@ class Spending:
             self._cost = _dollars(event.get("total_cost_usd"))
         known = self._cost_known and event.get("total_cost_usd") is not None
         self.cost_usd = round(self._cost, 10) if known else None
+
+
+def asked(message: dict[str, Any]) -> Sequence[SpentRecord]:
+    """What one call took in; a message that goes on tells no real count of its answer."""
+    told = buckets(message.get("usage"))
+    if message.get("stop_reason") is None:
+        told = msgspec.structs.replace(told, output_tokens=None, reasoning_tokens=None)
+    return (SpentRecord(usage=told),) if any(_counts(told)) else ()
+
+
+def answered(event: dict[str, Any]) -> Sequence[SpentRecord]:
+    """What one call gave back, by the last word of a streamed message."""
+    told = buckets(event.get("usage"))
+    if told.output_tokens is None:
+        return ()
+    answer = Usage(output_tokens=told.output_tokens, reasoning_tokens=told.reasoning_tokens)
+    return (SpentRecord(usage=answer),)
 
 
 def buckets(usage: object) -> Usage:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from binderclip.sdk import ErrorCode, Failure, as_string, parse_json, parse_object
+from binderclip.sdk import ErrorCode, Failure, RetryNote, as_string, parse_json, parse_object
 from binderclip.sdk.vendor_errors import failure_by_status, family_of
 
 RETRY = "Reconnecting..."
 _STATUS = re.compile(r"(?:unexpected status|last status:) (\d{3})\b")
+_RETRIED = re.compile(r"Reconnecting\.\.\. (?:(\d{1,9})/(\d{1,9}) ?|[^(]*)(?:\((.*)\))?", re.DOTALL)
 _WORDS: tuple[tuple[str, ErrorCode], ...] = (
     ("hit your usage limit", "quota"),
     ("usage limit reached", "quota"),
@@ -36,6 +37,20 @@ _REFUSALS = ("error: ", "Error: ", "Error loading config", "Not inside a trusted
 def is_retry(message: str) -> bool:
     """Whether an error line only says that Codex tries again."""
     return message.startswith(RETRY)
+
+
+def retry_note(message: str) -> RetryNote | None:
+    """What a line says of a request that is made again; None if it says no such thing."""
+    told = _RETRIED.fullmatch(message) if is_retry(message) else None
+    if told is None:
+        return None
+    status = _STATUS.search(message)
+    return RetryNote(
+        cause=told[3] or message,
+        attempt=int(told[1]) if told[1] else None,
+        max_attempts=int(told[2]) if told[2] else None,
+        status_code=int(status[1]) if status else None,
+    )
 
 
 def failure_of(message: str) -> Failure:

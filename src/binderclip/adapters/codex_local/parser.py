@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from binderclip.adapters.codex_local.failures import failure_of, is_retry, refusal_to_start
+from binderclip.adapters.codex_local.failures import (
+    failure_of,
+    is_retry,
+    refusal_to_start,
+    retry_note,
+)
 from binderclip.adapters.codex_local.items import Items
 from binderclip.sdk import (
     Entry,
@@ -87,7 +92,7 @@ class CodexParser(JsonParser):
     def _told_error(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         message = as_string(event.get("message"))
         self._error = "" if is_retry(message) else message
-        return (System(ts=ts, text=message),) if message else ()
+        return (System(ts=ts, text=message, retry=retry_note(message)),) if message else ()
 
     def _turn_completed(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         facts = self.facts

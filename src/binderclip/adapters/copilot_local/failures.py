@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from binderclip.sdk import ErrorCode, Failure, as_string, parse_json, parse_object
+from binderclip.sdk import ErrorCode, Failure, RetryNote, as_string, parse_json, parse_object
 from binderclip.sdk.usage import count
 from binderclip.sdk.vendor_errors import failure_by_status, family_of
 
@@ -26,6 +26,16 @@ def vendor_words(failed: dict[str, Any]) -> str:
     words = as_string(failed.get("errorMessage"))
     inner = parse_json(words) or {}
     return as_string(inner.get("message")) or words
+
+
+def retry_note(failed: dict[str, Any], notice: str) -> RetryNote:
+    """What is known of a call that Copilot makes again; its own count begins with 0."""
+    before = count(failed.get("retryAttempt"))
+    return RetryNote(
+        cause=vendor_words(failed)[:500] or notice,
+        attempt=None if before is None else before + 1,
+        status_code=count(failed.get("statusCode")),
+    )
 
 
 def failure_of_error(error: dict[str, Any], failed: dict[str, Any]) -> Failure:

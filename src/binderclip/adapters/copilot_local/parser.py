@@ -13,6 +13,7 @@ from binderclip.adapters.copilot_local.events import NOTES, SILENT
 from binderclip.adapters.copilot_local.failures import (
     failure_of_error,
     failure_of_stderr,
+    retry_note,
     vendor_words,
 )
 from binderclip.adapters.copilot_local.tools import (
@@ -29,6 +30,7 @@ from binderclip.sdk import (
     Init,
     JsonParser,
     Result,
+    RetryNote,
     System,
     Thinking,
     ToolCall,
@@ -40,7 +42,6 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
-from binderclip.sdk.usage import count
 
 UNKNOWN_SESSION = "Error: No session, task, or name matched "
 MOST_DENIALS = 100
@@ -241,13 +242,15 @@ class CopilotParser(JsonParser):
     def _info(self, event: _Event, data: _Event, ts: str) -> Sequence[Entry]:
         """Notices; a retry also says what the vendor answered."""
         text, kind = as_string(data.get("message")), data.get("infoType")
+        note: RetryNote | None = None
         if kind == "model_retry":
-            status = count(self._failed_call.get("statusCode"))
-            words = f"{status or ''} {vendor_words(self._failed_call)}".strip()
+            note = retry_note(self._failed_call, text)
+            words = f"{note.status_code or ''} {vendor_words(self._failed_call)}".strip()
             text = f"{text} ({words[:500]})" if words else text
         if not text or kind in ("file_created", "file_edited", "file_deleted"):
             return ()
-        return (System(ts=ts, text=text, parent_tool_use_id=self._parent(event, data)),)
+        parent = self._parent(event, data)
+        return (System(ts=ts, text=text, parent_tool_use_id=parent, retry=note),)
 
     def _noted(self, event: _Event, data: _Event, ts: str) -> Sequence[Entry]:
         text = NOTES[event["type"]](data)

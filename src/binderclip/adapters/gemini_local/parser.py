@@ -19,6 +19,7 @@ from binderclip.sdk import (
     Init,
     JsonParser,
     Result,
+    RetryNote,
     Stdout,
     System,
     ToolCall,
@@ -36,7 +37,10 @@ from binderclip.sdk.usage import count
 EXIT_WORDS = "Command exited with code: "
 ALIASES = frozenset(("auto", "pro", "flash", "flash-lite"))
 LOOP_WORDS = "Loop detected"
-RETRY_WORDS = "Attempt "
+RETRY = re.compile(
+    r"Attempt (\d{1,9}) failed(?: with status (\d{3}))?\. Retrying with backoff\.\.\. ?(.*)",
+    re.DOTALL,
+)
 API_FAILED = "Error when talking to Gemini API"
 UNKNOWN_SESSION = (
     "Error resuming session: No previous sessions found for this project",
@@ -94,8 +98,9 @@ class GeminiParser(JsonParser):
         return (Stdout(ts=ts, text=text),) if whole is None else self._whole(whole, ts)
 
     def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
-        if line.startswith(RETRY_WORDS) and "Retrying with backoff" in line:
-            return (System(ts=ts, text=line),)
+        again = RETRY.fullmatch(line)
+        if again is not None:
+            return (System(ts=ts, text=line, retry=_retry_note(again)),)
         if self.facts.session_id is None and line.startswith(UNKNOWN_SESSION):
             self.facts.unknown_session = True
         if line.startswith(API_FAILED) and "ModelNotFoundError: " in line:
@@ -237,6 +242,17 @@ class GeminiParser(JsonParser):
 
     def _final_text(self) -> str | None:
         return "".join(self._answer) or self._answer_before_tools or None
+
+
+def _retry_note(told: re.Match[str]) -> RetryNote:
+    """Only the words tell of a request that is made again; the vendor's sentence is inside."""
+    body = parse_json(told[3][told[3].find("{") :]) if "{" in told[3] else None
+    sentence = as_string(parse_object(parse_object(body).get("error")).get("message"))
+    return RetryNote(
+        cause=sentence or told[3],
+        attempt=int(told[1]),
+        status_code=int(told[2]) if told[2] else None,
+    )
 
 
 def usage_of(stats: dict[str, Any], *, answered: bool) -> Usage | None:

@@ -27,7 +27,9 @@ from binderclip.sdk import (
     Failure,
     Init,
     JsonParser,
+    Parsed,
     Result,
+    SpentRecord,
     System,
     Thinking,
     ToolCall,
@@ -59,7 +61,7 @@ class OpenCodeParser(JsonParser):
         self._reason = ""
         self._begun = False
         self._complaint: Failure | None = None
-        self._handlers: dict[str, Callable[[dict[str, Any], str], Sequence[Entry]]] = {
+        self._handlers: dict[str, Callable[[dict[str, Any], str], Sequence[Parsed]]] = {
             "step_start": self._step_start,
             "text": self._text,
             "reasoning": self._reasoning,
@@ -68,7 +70,7 @@ class OpenCodeParser(JsonParser):
             "error": self._error,
         }
 
-    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         kind = event.get("type")
         handler = self._handlers.get(kind) if type(kind) is str else None
         if handler is None:
@@ -181,21 +183,25 @@ class OpenCodeParser(JsonParser):
             return (call, result)
         return (call, result, *diff_of(kind, given, metadata, id, ts))
 
-    def _step_finish(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
+    def _step_finish(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
         facts, part = self.facts, parse_object(event.get("part"))
-        facts.usage = add(facts.usage, _usage(part.get("tokens")))
+        used = _usage(part.get("tokens"))
+        facts.usage = add(facts.usage, used)
         cost = part.get("cost")
         if as_number(cost, -1) >= 0:
             facts.cost_usd = round((facts.cost_usd or 0.0) + as_number(cost), 10)
-        self._reason = as_string(part.get("reason"))
-        if self._reason in _GOES_ON:
-            return ()
-        failure = failure_of_finish(self._reason)
+        self._finished(as_string(part.get("reason")))
+        return (SpentRecord(usage=used),) if used else ()
+
+    def _finished(self, reason: str) -> None:
+        self._reason = reason
+        if reason in _GOES_ON:
+            return
+        failure = failure_of_finish(reason)
         if failure is None:
-            facts.ended, facts.failure = "success", None
+            self.facts.ended, self.facts.failure = "success", None
         else:
             self._fail(failure)
-        return ()
 
     def _error(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         self._fail(failure_of_error(event, begun=self.facts.usage is not None))

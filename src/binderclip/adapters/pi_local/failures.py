@@ -28,14 +28,19 @@ def failure_of_message(message: dict[str, Any]) -> Failure | None:
 
 def failure_of_words(words: str) -> Failure:
     """The class of an error message: a vendor's status and body, or a network's words."""
-    head, _, body = words.partition(" ")
-    status = int(head) if len(head) == 3 and head.isascii() and head.isdigit() else None
-    told = _told(body if status else words)
+    status = status_of(words)
+    told = _told(words.partition(" ")[2] if status else words)
     message = f"{status} {told}" if status else told
     found = failure_by_status(status, message)
     if found is not None:
         return found
     return _failure("process_failed", message or "Pi reported an error without words.")
+
+
+def status_of(words: str) -> int | None:
+    """The vendor's HTTP status, with which an error message begins where there was one."""
+    head = words.partition(" ")[0]
+    return int(head) if len(head) == 3 and head.isascii() and head.isdigit() else None
 
 
 def failure_of_stderr(line: str) -> Failure | None:

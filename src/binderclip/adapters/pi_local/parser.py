@@ -13,6 +13,7 @@ from binderclip.adapters.pi_local.failures import (
     failure_of_message,
     failure_of_stderr,
     failure_of_words,
+    status_of,
 )
 from binderclip.adapters.pi_local.tools import (
     attachments_of,
@@ -29,7 +30,10 @@ from binderclip.sdk import (
     Failure,
     Init,
     JsonParser,
+    Parsed,
     Result,
+    RetryNote,
+    SpentRecord,
     System,
     Thinking,
     ToolCall,
@@ -46,7 +50,7 @@ from binderclip.sdk.usage import add, count, total_tokens
 
 UNKNOWN_SESSION = ("No session found matching ", "Session found in different project: ")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_Handler = Callable[[dict[str, Any], str], Sequence[Entry]]
+_Handler = Callable[[dict[str, Any], str], Sequence[Parsed]]
 
 
 class PiParser(JsonParser):
@@ -58,6 +62,7 @@ class PiParser(JsonParser):
         super().__init__()
         self._streamed = False
         self._concluded = False
+        self._owed: Sequence[SpentRecord] = ()
         self._complaint: Failure | None = None
         self._calls: dict[str, tuple[ToolKind, dict[str, Any]]] = {}
         self._handlers: dict[str, _Handler] = {
@@ -77,7 +82,7 @@ class PiParser(JsonParser):
             **dict.fromkeys(SILENT, _nothing),
         }
 
-    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         kind = event.get("type")
         handler = self._handlers.get(kind) if type(kind) is str else None
         return None if handler is None else handler(event, ts)
@@ -90,11 +95,11 @@ class PiParser(JsonParser):
             self._complaint = failure_of_stderr(words)
         return None
 
-    def finish(self, ts: str) -> Sequence[Entry]:
+    def finish(self, ts: str) -> Sequence[Parsed]:
         facts = self.facts
         if facts.ended is None and facts.failure is None:
             facts.failure = self._complaint
-        return self._conclusion(ts)
+        return (*self._owed, *self._conclusion(ts))
 
     def _session(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         """The first event; which model answers is told by its messages only."""
@@ -130,10 +135,17 @@ class PiParser(JsonParser):
             return (Thinking(ts=ts, text=delta, delta=True),)
         return ()
 
-    def _message_end(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
-        message = parse_object(event.get("message"))
+    def _message_end(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
+        """The usage of a message that shows nothing itself is told behind its first tool call."""
+        message, owed = parse_object(event.get("message")), self._owed
+        self._owed = ()
+        entries, spent = self._ended(message, ts), self._spent(message.get("usage"))
+        if not (entries or self._streamed) and message.get("stopReason") == "toolUse":
+            self._owed, spent = spent, ()
+        return (*owed, *entries, *spent)
+
+    def _ended(self, message: dict[str, Any], ts: str) -> Sequence[Entry]:
         role = message.get("role")
-        self._spent(message.get("usage"))
         if role == "assistant":
             return self._assistant(message, ts)
         text = text_of(message.get("content"))
@@ -151,10 +163,11 @@ class PiParser(JsonParser):
             return ()
         return [entry for block in blocks for entry in _whole(block, ts)]
 
-    def _tool_start(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
+    def _tool_start(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
         name, id = as_string(event.get("toolName")), as_string(event.get("toolCallId"))
         kind, given = kind_of(name), parse_object(event.get("args"))
         self._calls[id] = (kind, given)
+        owed, self._owed = self._owed, ()
         return (
             ToolCall(
                 ts=ts,
@@ -164,6 +177,7 @@ class PiParser(JsonParser):
                 tool_kind=kind,
                 title=title_of(kind, given),
             ),
+            *owed,
         )
 
     def _tool_end(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
@@ -221,27 +235,40 @@ class PiParser(JsonParser):
         )
 
     def _retry(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
-        words = failure_of_words(as_string(event.get("errorMessage"))).message
+        told = as_string(event.get("errorMessage"))
+        words = failure_of_words(told).message
         attempt, most = count(event.get("attempt")), count(event.get("maxAttempts"))
         seconds = as_number(event.get("delayMs")) / 1000
-        return (System(ts=ts, text=f"Retry {attempt} of {most} in {seconds:g} s: {words}"),)
+        note = RetryNote(
+            cause=words,
+            attempt=attempt,
+            max_attempts=most,
+            delay_ms=count(event.get("delayMs")),
+            status_code=status_of(told),
+        )
+        text = f"Retry {attempt} of {most} in {seconds:g} s: {words}"
+        return (System(ts=ts, text=text, retry=note),)
 
     def _compaction_start(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         return (System(ts=ts, text=f"Compacting the session ({as_string(event.get('reason'))})."),)
 
-    def _compaction_end(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
-        self._spent(parse_object(event.get("result")).get("usage"))
+    def _compaction_end(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
+        spent = self._spent(parse_object(event.get("result")).get("usage"))
         problem = as_string(event.get("errorMessage"))
-        return (System(ts=ts, text=f"The session was not compacted: {problem}"),) if problem else ()
+        if not problem:
+            return spent
+        return (System(ts=ts, text=f"The session was not compacted: {problem}"), *spent)
 
-    def _spent(self, told: object) -> None:
+    def _spent(self, told: object) -> Sequence[SpentRecord]:
         """Add one model call: an answer, a tool's nested call or a summary."""
         if not isinstance(told, dict):
-            return
-        self.facts.usage = add(self.facts.usage, _usage(told))
+            return ()
+        used = _usage(told)
+        self.facts.usage = add(self.facts.usage, used)
         cost = parse_object(told.get("cost")).get("total")
         if isinstance(cost, int | float) and as_number(cost, -1) >= 0:
             self.facts.cost_usd = round((self.facts.cost_usd or 0.0) + as_number(cost), 10)
+        return (SpentRecord(usage=used),)
 
 
 SILENT = (

@@ -6,6 +6,7 @@ streamed in parts is not shown again when it arrives whole.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,7 +24,10 @@ from binderclip.sdk import (
     Failure,
     Init,
     JsonParser,
+    Parsed,
     Result,
+    RetryNote,
+    SpentRecord,
     System,
     Thinking,
     ToolCall,
@@ -40,6 +44,8 @@ from binderclip.sdk.usage import add, count, from_inclusive
 
 UNKNOWN_SESSION = "No saved session found with ID "
 RETRY_WORDS = ("Retrying in ", "Retrying provider attempt")
+_NUMBERED = re.compile(r"Retrying in (\d{1,9})s \(attempt (\d{1,9})/(\d{1,9})\): (.*)", re.DOTALL)
+_API_ERROR = re.compile(r"\[API Error: (?:(\d{3}) )?(.*)\]", re.DOTALL)
 _NOISE = ("Ripgrep not available", "    at ")
 _SILENT_STREAM = frozenset(
     (
@@ -48,7 +54,7 @@ _SILENT_STREAM = frozenset(
     )
 )
 
-_Handler = Callable[[dict[str, Any], str], Sequence[Entry] | None]
+_Handler = Callable[[dict[str, Any], str], Sequence[Parsed] | None]
 
 
 class QwenParser(JsonParser):
@@ -58,6 +64,7 @@ class QwenParser(JsonParser):
         super().__init__()
         self._last_text = ""
         self._last_words = ""
+        self._announced = False
         self._streamed: set[tuple[str, str | None]] = set()
         self._calls: dict[str, tuple[ToolKind, dict[str, Any]]] = {}
         self._handlers: dict[str, _Handler] = {
@@ -68,14 +75,14 @@ class QwenParser(JsonParser):
             "result": self._result,
         }
 
-    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def parse_event(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         kind = event.get("type")
         handler = self._handlers.get(kind) if type(kind) is str else None
         return handler(event, ts) if handler else None
 
     def parse_stderr(self, line: str, ts: str) -> Sequence[Entry] | None:
         if line.startswith(RETRY_WORDS):
-            return (System(ts=ts, text=line),)
+            return (System(ts=ts, text=line, retry=_retry_note(line)),)
         if self.facts.session_id is None and line.startswith(UNKNOWN_SESSION):
             self.facts.unknown_session = True
         if line and not line.startswith(_NOISE) and self._tells_why():
@@ -101,7 +108,7 @@ class QwenParser(JsonParser):
         if subtype == "init":
             return self._init(event, ts)
         if subtype == "retry":
-            return (System(ts=ts, text=_retry_text(data)),)
+            return (System(ts=ts, text=_retry_text(data), retry=self._unnumbered(data)),)
         if subtype == "model_fallback":
             models = (as_string(data.get(key)) for key in ("fromModel", "toModel"))
             return (System(ts=ts, text="Falling back: {} → {}.".format(*models)),)
@@ -113,6 +120,11 @@ class QwenParser(JsonParser):
             return (System(ts=ts, text=text, parent_tool_use_id=_id(data.get("tool_use_id"))),)
         return () if subtype in ("session_start", "session_end") else None
 
+    def _unnumbered(self, data: dict[str, Any]) -> RetryNote | None:
+        """A retry without a number; one with a number is announced here and told on stderr."""
+        announced, self._announced = self._announced, count(data.get("attempt")) is not None
+        return None if announced or self._announced else RetryNote(cause="The answer broke off.")
+
     def _init(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         model = as_string(event.get("model"))
         self.facts.session_id = safe_session_id(event.get("session_id"))
@@ -120,20 +132,19 @@ class QwenParser(JsonParser):
         self.facts.version = as_string(event.get("qwen_code_version")) or None
         return (Init(ts=ts, model=model, session_id=self.facts.session_id or ""),)
 
-    def _assistant(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
+    def _assistant(self, event: dict[str, Any], ts: str) -> Sequence[Parsed] | None:
         message = event.get("message")
         if type(message) is not dict:
             return None
         parent = _id(event.get("parent_tool_use_id"))
-        self._count_step(message.get("usage"))
+        spent = self._count_step(message.get("usage"))
         blocks = message.get("content")
         if type(blocks) is str:
             blocks = [{"type": "text", "text": blocks}]
         if type(blocks) is not list:
-            return ()
-        if len(blocks) == 1:
-            return self._block(blocks[0], parent, ts)
-        return [entry for block in blocks for entry in self._block(block, parent, ts)]
+            return spent
+        entries = [entry for block in blocks for entry in self._block(block, parent, ts)]
+        return (*entries, *spent)
 
     def _block(self, block: object, parent: str | None, ts: str) -> Sequence[Entry]:
         if type(block) is not dict:
@@ -222,11 +233,13 @@ class QwenParser(JsonParser):
         self._streamed.remove(key)
         return True
 
-    def _count_step(self, usage: object) -> None:
+    def _count_step(self, usage: object) -> Sequence[SpentRecord]:
         """Each reply tells its own tokens, on its last block only; the others tell zeros."""
         step = usage_of(usage)
-        if step is not None and (step.input_tokens or step.output_tokens):
-            self.facts.usage = add(self.facts.usage, step)
+        if step is None or not (step.input_tokens or step.output_tokens):
+            return ()
+        self.facts.usage = add(self.facts.usage, step)
+        return (SpentRecord(usage=step),)
 
     def _result(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         """The last result counts: a failed sub-agent prints one too, with no counts."""
@@ -292,6 +305,20 @@ def _retry_text(data: dict[str, Any]) -> str:
     when = f" in {delay / 1000:g} s" if delay else ""
     which = f" (attempt {attempt} of {most})" if attempt else ""
     return f"Retrying{when}{which}."
+
+
+def _retry_note(line: str) -> RetryNote | None:
+    told = _NUMBERED.fullmatch(line)
+    if told is None:
+        return None
+    why = _API_ERROR.fullmatch(told[4])
+    return RetryNote(
+        cause=why[2] if why else told[4],
+        attempt=int(told[2]),
+        max_attempts=int(told[3]),
+        delay_ms=int(told[1]) * 1000,
+        status_code=int(why[1]) if why and why[1] else None,
+    )
 
 
 def _text_of(content: object) -> str:
