@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from binderclip.contract.ids import new_id
+from binderclip.server.pages import KEPT
 from tests.server.conftest import UP, Served
 
 SCRIPT = "seq 1 500; echo 'Needle in a \"haystack\"'; echo oops >&2"
@@ -208,3 +210,13 @@ def test_a_run_that_does_not_exist_is_not_found(served: Served, path: str) -> No
 @pytest.mark.parametrize("entry", ["1o99999.0", "9o0.0", "nonsense", "1o0.9"])
 def test_an_entry_that_does_not_exist_is_not_found(served: Served, run: Any, entry: str) -> None:
     served.get(f"/api/runs/{run['id']}/entries/{entry}", 404)
+
+
+def test_the_pages_of_a_long_run_are_indexed_before_anybody_asks(
+    served: Served, waiting: Callable[[Callable[[], Any]], Any]
+) -> None:
+    """D2: the first viewer of a long run does not wait for its index."""
+    long = served.ran("seq -f 'a line of a rather long run, number %g' 20000")
+    (attempt,) = served.home.run_dir(long["id"]).glob("attempt-*")
+    waiting((attempt / KEPT).is_file)
+    assert served.get(f"/api/runs/{long['id']}/outline")["total"] == 20_000

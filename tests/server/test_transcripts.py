@@ -250,10 +250,16 @@ def test_a_kept_index_of_another_transcript_is_not_believed(
     path.unlink()
     with TranscriptWriter(path, HEAD) as writer:
         writer.write(say(4))
-    again = TranscriptShelf(home, lambda run_id: None)
-    with again.reading(run_id) as transcript:
-        assert transcript.total == 4
-    again.close()
+    for _ in range(2):
+        again = TranscriptShelf(home, lambda run_id: None)
+        with again.reading(run_id) as transcript:
+            assert transcript.total == 4
+        again.close()
+    taken: list[bytes] = []
+    monkeypatch.setattr(pages.AttemptIndex, "_take", lambda self, data: taken.append(data))
+    with TranscriptShelf(home, lambda run_id: None).reading(run_id) as transcript:
+        assert (transcript.total, taken) == (4, [])
+        transcript.close()
 
 
 def test_a_lost_transcript_is_made_again_once(live: Any) -> None:

@@ -6,6 +6,7 @@ Rows are read, not notices kept: so nothing is missed, and it costs next to noth
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 import time
 from collections.abc import Callable
@@ -28,7 +29,10 @@ _log = logging.getLogger(__name__)
 
 
 class Lookout:
-    """A thread that compares the open and the new runs with those of the last look."""
+    """A thread that compares the open and the new runs with those of the last look.
+
+    What is over goes to a second one, since keeping a long run takes longer than lists may wait.
+    """
 
     def __init__(
         self,
@@ -36,25 +40,34 @@ class Lookout:
         jobs: JobStore,
         changed: Callable[[str], None],
         watched: Callable[[], bool],
+        shelve: Callable[[str], None],
     ) -> None:
         self._db = db
         self._jobs = jobs
         self._changed = changed
         self._watched = watched
+        self._shelve = shelve
         self._seen: _States = {}
         self._since = floor_id(time.time() - LATE_SECONDS)
         self._stopping = threading.Event()
         self._wanted = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="lookout", daemon=True)
+        self._over: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._run, name="lookout", daemon=True),
+            threading.Thread(target=self._keep, name="keeping", daemon=True),
+        ]
 
     def start(self) -> None:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         self._stopping.set()
         self._wanted.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._over.put(None)
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join()
 
     def look_soon(self) -> None:
         """Somebody did something that may have changed a run."""
@@ -62,7 +75,6 @@ class Lookout:
 
     def _run(self) -> None:
         self._look()
-        self._jobs.catch_up(_warn)
         while not self._stopping.is_set():
             self._wanted.wait(WATCHED_SECONDS if self._watched() else UNWATCHED_SECONDS)
             self._wanted.clear()
@@ -81,7 +93,7 @@ class Lookout:
         for run_id in sorted(changed | gone):
             self._changed(run_id)
             if run_id in gone or not _is_open(found[run_id]):
-                self._record(run_id)
+                self._over.put(run_id)
 
     def _read(self) -> _States:
         """Open runs; and new ones, since a quick run may be over before it was ever seen open."""
@@ -91,9 +103,17 @@ class Lookout:
             rows = connection.execute(query.where(or_(*wanted)))
             return {id: (status, waiting) for id, status, waiting in rows}
 
-    def _record(self, run_id: str) -> None:
-        """Keep a run that is over as a job, so that history looks the same everywhere (N4)."""
+    def _keep(self) -> None:
+        self._jobs.catch_up(_warn)
+        while not self._stopping.is_set():
+            run_id = self._over.get()
+            if run_id is not None:
+                self._keep_run(run_id)
+
+    def _keep_run(self, run_id: str) -> None:
+        """Index a run that is over, for its first viewer, and keep it as a job (N4)."""
         try:
+            self._shelve(run_id)
             self._jobs.record(run_id)
         except (BinderclipError, OSError, ValueError) as problem:
             _warn(run_id, problem)

@@ -116,6 +116,8 @@ class AttemptIndex:
         self.replaced: dict[int, tuple[int, int]] = {}
         self.first_seq = 0
         self.survey = Survey()
+        self.stored = False
+        """Whether the index beside the transcript is this one."""
         self._texts: OrderedDict[str, int] = OrderedDict()
 
     @property
@@ -136,9 +138,9 @@ class AttemptIndex:
 
     def keep(self) -> None:
         """Store the index beside a transcript that will not grow any more."""
-        target = self.path.with_name(KEPT)
-        if self.offset < _WORTH_KEEPING or self.head is None or target.exists():
+        if self.offset < _WORTH_KEEPING or self.head is None or self.stored:
             return
+        self.stored = True
         stat = os.fstat(self._fd)
         kept = _Kept(
             inode=stat.st_ino,
@@ -156,7 +158,7 @@ class AttemptIndex:
             survey=self.survey,
         )
         try:
-            write_atomic(target, msgspec.msgpack.encode(kept))
+            write_atomic(self.path.with_name(KEPT), msgspec.msgpack.encode(kept))
         except StoreError as problem:
             _log.warning("an index of %s is not kept: %s", self.path, problem.message)
 
@@ -241,6 +243,7 @@ class AttemptIndex:
         for name in ("starts", "reach", "places", "marks"):
             getattr(self, name).frombytes(getattr(kept, name))
         self.replaced, self.first_seq, self.survey = kept.replaced, kept.first_seq, kept.survey
+        self.stored = True
 
     def _whole_lines(self) -> bytes:
         return whole_lines(self._fd, self.offset)

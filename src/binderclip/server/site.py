@@ -14,6 +14,7 @@ from binderclip.contract.errors import BinderclipError, RunNotFound
 from binderclip.contract.run import TERMINAL_STATES, RunOrder, RunView
 from binderclip.contract.wire import iso_time, to_json
 from binderclip.jobs.store import JobStore
+from binderclip.plugins.models import ModelLists
 from binderclip.plugins.registry import load_adapter
 from binderclip.runs.desk import Desk
 from binderclip.runs.lending import Lent, shipped_skills
@@ -60,8 +61,9 @@ class Site:
         self.printed = PrintedLines(home)
         self.feeds = Feeds(home, self.run)
         self.board = Board()
+        self.models = ModelLists(clock)
         watched = lambda: self.board.watched  # noqa: E731
-        self.lookout = Lookout(self.database, self.jobs, self.run_changed, watched)
+        self.lookout = Lookout(self.database, self.jobs, self.run_changed, watched, self._shelve)
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def now(self) -> str:
@@ -138,6 +140,11 @@ class Site:
     def _nudge(self) -> None:
         self.worker.nudge()
         self.lookout.look_soon()
+
+    def _shelve(self, run_id: str) -> None:
+        """Have the index of a run made and kept before anybody asks for a page of it."""
+        with self.shelf.reading(run_id):
+            return
 
     def _retell(self, run_id: str) -> bool:
         return retell(self.home, run_id, load_adapter)

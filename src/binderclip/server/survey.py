@@ -83,6 +83,8 @@ class Survey(msgspec.Struct):
     slow: list[tuple[int, int, str | None, bool]] = msgspec.field(default_factory=list)
     tools: dict[str, list[int]] = msgspec.field(default_factory=dict)
     open_calls: dict[str, str] = msgspec.field(default_factory=dict)
+    last_ts: str = ""
+    """What was read last: many entries come in one moment."""
 
     def add(self, entry: SeenEntry) -> None:
         """Count the next entry of the attempt."""
@@ -100,9 +102,10 @@ class Survey(msgspec.Struct):
             self._tool(entry, seq)
 
     def _pass_time(self, entry: SeenEntry, seq: int) -> None:
-        now = milliseconds(entry.ts)
+        now = self.last_ms if entry.ts == self.last_ts else milliseconds(entry.ts)
         if now is None:
             return
+        self.last_ts = entry.ts
         if self.first_ms is None or self.last_ms is None:
             self.first_ms = self.last_ms = now
         now = max(now, self.last_ms)
