@@ -307,7 +307,9 @@ def test_adapters_are_listed_described_and_tested(served: Served) -> None:
     schema = served.get("/api/adapters/process/config-schema")
     assert "command" in [field["key"] for field in schema["fields"]]
     assert schema["jsonSchema"]["type"] == "object"
-    assert served.get("/api/adapters/claude_local/models")[0]["id"]
+    told = served.get("/api/adapters/claude_local/models")
+    assert told["models"][0]["id"]
+    assert told["source"] == "declared"
     body = {"config": {"command": "no-such-program", "cwd": "/"}}
     report = served.post("/api/adapters/process/test-environment", body, 200)
     assert report["status"] == "fail"

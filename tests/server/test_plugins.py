@@ -70,6 +70,30 @@ def test_a_parser_is_served_with_an_etag_that_changes_with_it(
     assert served.client.get("/api/adapters/process/ui-parser.js").status_code == 404
 
 
+def test_models_are_asked_of_the_plugin_and_kept(served: Served, tmp_path: Path) -> None:
+    """A3: the runtime's list, where it comes from, and again only when asked to."""
+    served.client.headers.update(served.person)
+    kept = tmp_path / "models"
+    kept.write_text("one")
+    execute = f"""
+      listModels: async () => {{
+        const fs = await import("node:fs");
+        const id = fs.readFileSync({json.dumps(str(kept))}, "utf8");
+        return [{{ id, label: id }}];
+      }},
+      execute: async () => ({{ exitCode: 0 }}),"""
+    folder = write_npm(tmp_path / "moody", "moody_agent", execute)
+    served.post("/api/adapters/install", {"spec": str(folder)}, 201)
+    path = "/api/adapters/moody_agent/models"
+    told = served.get(path)
+    assert (told["models"], told["source"]) == ([{"id": "one", "label": "one"}], "runtime")
+    assert (told["detected"], told["problem"]) == ("m3", None)
+    kept.write_text("two")
+    assert served.get(path)["models"][0]["id"] == "one"
+    assert served.get(f"{path}?refresh=1")["models"][0]["id"] == "two"
+    served.ask("DELETE", "/api/adapters/moody_agent", 204)
+
+
 def test_installing_needs_the_persons_token(served: Served, tmp_path: Path) -> None:
     """R3: an install is a person's act."""
     file = str(write_python(tmp_path / "echo.py"))

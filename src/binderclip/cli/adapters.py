@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import Any
 
 import click
@@ -11,7 +13,10 @@ from binderclip.cli.layout import Look, wrapped
 from binderclip.cli.listing import print_json, print_table
 from binderclip.cli.safe import safe
 from binderclip.cli.terminal import Terminal
+from binderclip.contract.check import CheckRequest
+from binderclip.contract.company import LOCAL_COMPANY
 from binderclip.contract.config import ConfigField
+from binderclip.contract.wire import iso_time
 from binderclip.plugins.registry import list_adapters, load_adapter, store_problem
 from binderclip.sdk.adapter import Adapter
 
@@ -99,6 +104,34 @@ def show_command(type: str, as_json: bool) -> None:
         terminal.write(f"\n{look.paint('Plugin', 'bold')}\n\n")
         rows = [f"  {look.paint(name, 'dim')}  {safe(text)}\n" for name, text in told.items()]
         terminal.write("".join(rows))
+
+
+@command.command("models")
+@click.argument("type", metavar="TYPE")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def models_command(type: str, as_json: bool) -> None:
+    """Ask a runtime for its models; else tell those that its adapter declares."""
+    from binderclip.plugins.models import ask_models
+
+    adapter = load_adapter(type)
+    asked = CheckRequest(company_id=LOCAL_COMPANY, adapter_type=type, config={})
+    told = ask_models(adapter, asked, os.environ, now=iso_time(time.time()), fresh=True)
+    if as_json:
+        print_json(told)
+        return
+    if told.problem:
+        click.echo(safe(told.problem), err=True)
+    rows = [
+        (safe(model.id), safe(model.label), "default" if model.id == told.detected else "")
+        for model in told.models
+    ]
+    if not rows:
+        click.echo("No models are known; name one by --config model=NAME.", err=True)
+        return
+    print_table(("MODEL", "LABEL", ""), rows, lambda row, column: ("plain",))
+    origin = "the runtime" if told.source == "runtime" else "the adapter's own list"
+    default = f"; it would use {told.detected} by itself" if told.detected else ""
+    click.echo(safe(f"From {origin}{default}."), err=True)
 
 
 def _plugin_facts(adapter: Adapter) -> dict[str, str]:

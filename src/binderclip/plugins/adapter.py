@@ -156,6 +156,12 @@ class PluginAdapter(Adapter):
             return self.description.models
         return _models(self._ask("listModels", call)) or self.description.models
 
+    def refresh_models(self, call: CheckCall) -> Sequence[Model]:
+        """As `list_models`, past what an npm adapter keeps in memory."""
+        if "refreshModels" not in self.description.methods:
+            return self.list_models(call)
+        return _models(self._ask("refreshModels", call)) or self.description.models
+
     def detect_model(self, call: CheckCall) -> str | None:
         if "detectModel" not in self.description.methods:
             return None

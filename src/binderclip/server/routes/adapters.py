@@ -6,14 +6,15 @@ import os
 from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import APIRouter, Path, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from binderclip.contract.check import CheckRequest, EnvironmentReport
 from binderclip.contract.company import LOCAL_COMPANY
 from binderclip.contract.config import ConfigSchema
 from binderclip.contract.errors import AdapterNotFound
-from binderclip.contract.manifest import AdapterView, Model
+from binderclip.contract.manifest import AdapterView
+from binderclip.plugins.models import ModelList
 from binderclip.plugins.registry import list_adapters, load_adapter
 from binderclip.sdk.config import read_config
 from binderclip.server.answers import polled
@@ -73,10 +74,18 @@ def config_schema(request: Request, _: TheActor, type: Type) -> Response:
     return polled(request, load_adapter(type).config_schema())
 
 
-@router.get("/api/adapters/{type}/models", responses=answers(list[Model]))
-def models(request: Request, _: TheActor, type: Type) -> Response:
-    """The models that an adapter offers."""
-    return polled(request, load_adapter(type).manifest.models)
+@router.get("/api/adapters/{type}/models", responses=answers(ModelList))
+def models(
+    site: TheSite,
+    request: Request,
+    _: TheActor,
+    type: Type,
+    refresh: Annotated[bool, Query()] = False,
+) -> Response:
+    """The models to choose from, asked of the runtime; kept for ten minutes unless refreshed."""
+    asked = CheckRequest(company_id=LOCAL_COMPANY, adapter_type=type, config={})
+    found = site.models.get(load_adapter(type), asked, os.environ, refresh=refresh)
+    return polled(request, found)
 
 
 @router.post("/api/adapters/{type}/test-environment", responses=answers(EnvironmentReport))

@@ -1,0 +1,158 @@
+"""The models of an adapter: asked of its runtime, else those that it declares (A3).
+
+Whoever asks waits a few seconds at most; an answer that comes later is there for the next one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal
+
+from binderclip.contract.check import CheckRequest
+from binderclip.contract.errors import BinderclipError
+from binderclip.contract.manifest import Model
+from binderclip.contract.wire import Wire, iso_time
+from binderclip.sdk.adapter import Adapter
+from binderclip.sdk.checks import CheckCall
+from binderclip.sdk.config import read_config
+from binderclip.sdk.env import (
+    clean_env,
+    ensure_absolute_directory,
+    ensure_command_resolvable,
+    ensure_path_in_env,
+)
+
+WAIT_SECONDS = 10.0
+KEPT_SECONDS = 600.0
+FAILED_KEPT_SECONDS = 30.0
+ModelSource = Literal["runtime", "declared"]
+
+
+class ModelList(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """Models to choose from, and where they come from."""
+
+    type: str
+    models: tuple[Model, ...]
+    source: ModelSource
+    """`runtime`: it was asked now or not long ago; `declared`: what the adapter itself names."""
+    detected: str | None = None
+    """The model that the runtime would use by itself, where that can be known."""
+    asked_at: str
+    problem: str | None = None
+    """Why the runtime's own list is not here."""
+
+
+def ask_models(
+    adapter: Adapter, request: CheckRequest, env: Mapping[str, str], *, now: str, fresh: bool
+) -> ModelList:
+    """Ask the runtime; a failure is told beside what the adapter declares."""
+    models: tuple[Model, ...] = ()
+    detected = problem = None
+    try:
+        call, problem = _call(adapter, request, env)
+        refresh = getattr(adapter, "refresh_models", adapter.list_models)
+        models = tuple((refresh if fresh else adapter.list_models)(call))
+        detected = adapter.detect_model(call)
+    except BinderclipError as failure:
+        problem = failure.message
+    except Exception as failure:
+        problem = f"{adapter.type} failed: {type(failure).__name__}: {failure}"[:500]
+    declared = tuple(adapter.manifest.models)
+    told = bool(models) and models != declared
+    return ModelList(
+        type=adapter.type,
+        models=models or declared,
+        source="runtime" if told else "declared",
+        detected=detected,
+        asked_at=now,
+        problem=None if told else problem,
+    )
+
+
+class ModelLists:
+    """Answers that are kept for a while, one question at a time for each adapter."""
+
+    def __init__(self, clock: Callable[[], float], wait: float = WAIT_SECONDS) -> None:
+        self._clock = clock
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._known: dict[str, _Question] = {}
+
+    def get(
+        self, adapter: Adapter, request: CheckRequest, env: Mapping[str, str], *, refresh: bool
+    ) -> ModelList:
+        with self._lock:
+            before = self._known.get(adapter.origin)
+            question = before
+            if before is None or (before.is_answered and (refresh or self._is_old(before))):
+                question = _Question(self._clock(), before.answer if before else None)
+                question.ask(adapter, request, env, fresh=refresh)
+                self._known[adapter.origin] = question
+        assert question is not None
+        return question.within(self._wait) or _late(adapter, question, self._wait)
+
+    def _is_old(self, question: _Question) -> bool:
+        failed = question.answer is None or question.answer.problem
+        kept = FAILED_KEPT_SECONDS if failed else KEPT_SECONDS
+        return self._clock() - question.begun > kept
+
+
+class _Question:
+    """One question to a runtime, in a thread of its own."""
+
+    def __init__(self, begun: float, before: ModelList | None) -> None:
+        self.begun = begun
+        self.before = before
+        self.answer: ModelList | None = None
+        self._over = threading.Event()
+
+    @property
+    def is_answered(self) -> bool:
+        return self._over.is_set()
+
+    def ask(
+        self, adapter: Adapter, request: CheckRequest, env: Mapping[str, str], *, fresh: bool
+    ) -> None:
+        def work() -> None:
+            try:
+                now = iso_time(self.begun)
+                self.answer = ask_models(adapter, request, env, now=now, fresh=fresh)
+            finally:
+                self._over.set()
+
+        threading.Thread(target=work, name=f"models of {adapter.type}", daemon=True).start()
+
+    def within(self, seconds: float) -> ModelList | None:
+        self._over.wait(seconds)
+        return self.answer
+
+
+def _late(adapter: Adapter, question: _Question, waited: float) -> ModelList:
+    known = question.before
+    return ModelList(
+        type=adapter.type,
+        models=known.models if known else tuple(adapter.manifest.models),
+        source=known.source if known else "declared",
+        detected=known.detected if known else None,
+        asked_at=known.asked_at if known else iso_time(question.begun),
+        problem=f"{adapter.type} did not tell its models within {waited:g} s; ask again later.",
+    )
+
+
+def _call(
+    adapter: Adapter, request: CheckRequest, host_env: Mapping[str, str]
+) -> tuple[CheckCall, str | None]:
+    """What the adapter is asked with, and why its command cannot be, if that is so."""
+    config = read_config(adapter.Config, request.config)
+    cwd = ensure_absolute_directory(config.cwd or str(Path.cwd()))
+    passed = clean_env(host_env, adapter.manifest.pass_env)
+    env = ensure_path_in_env({**passed, **config.env})
+    command = getattr(config, "command", None) or adapter.manifest.command
+    program = problem = None
+    try:
+        program = ensure_command_resolvable(command, cwd, env) if command else None
+    except BinderclipError as failure:
+        problem = failure.message
+    return CheckCall(request, config, cwd, env, program), problem
