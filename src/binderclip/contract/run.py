@@ -149,6 +149,9 @@ class RunOrder(Wire, frozen=True, kw_only=True):
     actor: str = "cli"
     adapter_path: str | None = None
     """Where the adapter was loaded from, if a person named a file of their own."""
+    adapter_version: str | None = None
+    runtime_name: str | None = None
+    """What the adapter calls its runtime, so that a run which never started can tell it too."""
     runtime: RuntimeSession = RuntimeSession()
     session_reason: str | None = None
     retry_of: str | None = None

@@ -236,6 +236,7 @@ class RunHistory:
             timestamp=at,
             metadata={
                 "adapterType": self.order.adapter_type,
+                "adapterVersion": self.expert.version or None,
                 "cwd": self.order.cwd,
                 "attempt": number,
                 "state": self.outcome.state if last else "failed",
@@ -293,7 +294,8 @@ class RunHistory:
     def _expert(self) -> Expert:
         key = self.order.agent.name if self.order.scheduled else self.order.adapter_type
         last = self._meta[self._numbers[-1]] if self._numbers else {}
-        return Expert(key=key, name=key, version=str(last.get("adapterVersion") or ""))
+        version = last.get("adapterVersion") or self.order.adapter_version
+        return Expert(key=key, name=key, version=str(version or ""))
 
 
 def event_error(result: ExecutionResult) -> EventError:

@@ -205,6 +205,8 @@ def _order(
         config=shown,
         context=context,
         adapter_path=adapter.origin if "/" in (adapter.origin or "") else None,
+        adapter_version=adapter.manifest.version,
+        runtime_name=adapter.manifest.runtime or adapter.type,
         runtime=runtime,
         session_reason=session.reason,
     )

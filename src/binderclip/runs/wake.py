@@ -60,6 +60,8 @@ def local_order(
         task_key=task_key,
         wake_reasons=("manual",),
         adapter_path=adapter.origin if adapter.origin and "/" in adapter.origin else None,
+        adapter_version=adapter.manifest.version,
+        runtime_name=adapter.manifest.runtime or adapter.type,
         runtime=runtime,
         session_reason=session.reason,
         job_id=job_id,
