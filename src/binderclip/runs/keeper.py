@@ -36,11 +36,14 @@ class Keeper(Listener):
         *,
         budget: RunBudget | None = None,
         leaving: Callable[[], bool] = lambda: False,
+        ends_at_once: bool = False,
     ) -> None:
         self._db = db
         self._run_id = run_id
         self._budget = budget
         self._leaving = leaving
+        self._silent = {*TERMINAL_STATES, "finalizing"} if ends_at_once else TERMINAL_STATES
+        """States that are written with everything else that the end brings."""
         self._attempt: Path | None = None
         self._stopped = False
         self._entered: StateChange | None = None
@@ -49,8 +52,7 @@ class Keeper(Listener):
         if change.state == "running":
             # Written together with the attempt that is told next.
             self._entered = change
-        elif change.state not in TERMINAL_STATES:
-            # The last state is written with everything else that the end brings.
+        elif change.state not in self._silent:
             with self._written(change.state) as connection:
                 runs.enter(connection, self._run_id, change)
 
@@ -63,9 +65,7 @@ class Keeper(Listener):
         number = int(directory.name.removeprefix("attempt-"))
         pid = (meta.get("child") or {}).get("pid")
         with self._written(f"attempt {number}") as connection:
-            if self._entered is not None:
-                runs.enter(connection, self._run_id, self._entered)
-            row = runs.begin_attempt(connection, self._run_id, number, started, pid)
+            row = runs.begin_attempt(connection, self._run_id, number, started, pid, self._entered)
             if row["cancel"]:
                 # A wish to cancel may be older than the process that it is meant for.
                 wish = from_json(row["cancel"], dict[str, str])

@@ -82,9 +82,9 @@ def _follow_up(
     except NotFound:
         return
     result = outcome.result
-    if outcome.state != "cancelled":
-        change = update(table).where(table.c.id == run["id"])
-        connection.execute(change.values(failure=failure_sign(result)))
+    sign = failure_sign(result) if outcome.state != "cancelled" else None
+    if sign is not None:
+        connection.execute(update(table).where(table.c.id == run["id"]).values(failure=sign))
     if not _trip(connection, run, result, now):
         _retry(connection, run, agent, result, now, never_ran)
     if run["task_id"] is not None:

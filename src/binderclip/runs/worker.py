@@ -191,7 +191,13 @@ class Worker:
         place = open_workplace(self._control, run_id, self._lent.guarded_port)
         where = (place.cwd, place.session_target) if place else (None, "local")
         prepared = prepare(self.db, run_id, self.load, self._clock, *where)
-        keeper = Keeper(self.db, run_id, budget=prepared.budget, leaving=self._leaving.is_set)
+        keeper = Keeper(
+            self.db,
+            run_id,
+            budget=prepared.budget,
+            leaving=self._leaving.is_set,
+            ends_at_once=place is None,
+        )
         drive = ready(self.db.home, prepared, self._lent, keeper, self._clock, place)
         drive.nursery = self._nursery
         return drive

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ class Database:
         self.engine = engine
         self._writing_engine = engine.execution_options(binderclip_writes=True)
         self._reading_engine = engine
+        self._writers = threading.Lock() if engine.dialect.name == "sqlite" else None
         if engine.dialect.name == "postgresql":
             # What SQLite does by itself: a transaction that reads sees one state.
             self._reading_engine = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -68,8 +70,21 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that may write; it waits for other writers before it begins."""
-        with _explained(self.home), self._writing_engine.begin() as connection:
+        with self._turn(), _explained(self.home), self._writing_engine.begin() as connection:
             yield connection
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Writers of this process wait here: SQLite would let them sleep and look again."""
+        if self._writers is None:
+            yield
+            return
+        taken = self._writers.acquire(timeout=BUSY_TIMEOUT_MS / 1000)
+        try:
+            yield
+        finally:
+            if taken:
+                self._writers.release()
 
     def close(self) -> None:
         self.engine.dispose()
@@ -98,7 +113,7 @@ def _engine(home: Home) -> Engine:
         raise StoreError(f"{path} cannot be opened: {problem.strerror}.", hint=hint) from problem
     # A URL object, since a path may hold characters that mean something in a URL.
     url = URL.create("sqlite", database=str(path))
-    engine = create_engine(url, pool_size=10, max_overflow=40)
+    engine = create_engine(url, pool_size=30, max_overflow=20)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

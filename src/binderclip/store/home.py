@@ -100,14 +100,20 @@ class Home:
         return found[0]
 
     def _make(self, directory: Path) -> Path:
-        # One by one from the top, since mkdir's mode does not hold for parents.
+        try:
+            directory.mkdir(mode=0o700, exist_ok=True)
+        except OSError:
+            self._make_from_the_top(directory)
+        return directory
+
+    def _make_from_the_top(self, directory: Path) -> None:
+        # One by one, since mkdir's mode does not hold for parents.
         try:
             for step in reversed([directory, *directory.parents]):
                 if step.is_relative_to(self.path):
                     step.mkdir(mode=0o700, exist_ok=True)
         except OSError as problem:
             raise self._unusable(f"cannot be written: {problem}") from problem
-        return directory
 
     def _unusable(self, problem: str) -> StoreError:
         return StoreError(

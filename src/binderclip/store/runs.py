@@ -184,14 +184,21 @@ def begin_attempt(
     attempt: int,
     started_at: str | None,
     pid: int | None = None,
+    change: StateChange | None = None,
 ) -> RowMapping:
-    """Note that an attempt runs; the run's row as it was before."""
-    run = _known(connection, run_id)
+    """Note that an attempt runs, and the state that this means; the run's row as it was before."""
+    run = _known(connection, run_id, lock=True)
     set_attempt(connection, run_id, attempt, {"started_at": started_at, "pid": pid})
     values = {
         "started_at": run["started_at"] or started_at,
         "attempts": max(run["attempts"], attempt),
     }
+    if change is not None:
+        if run["status"] in TERMINAL_STATES:
+            _refuse_to_leave(run_id, run["status"], change.state)
+        else:
+            values["status"] = change.state
+            append_change(connection, run_id, change)
     connection.execute(_CHANGE, {"run": run_id, **values})
     return run
 
@@ -223,8 +230,8 @@ def finish(connection: Connection, run_id: str, outcome: RunOutcome) -> RowMappi
 
 def find(connection: Connection, run_id: str, *, lock: bool = False) -> RowMapping | None:
     """The row of a run, held for this transaction where the database can."""
-    query = select(runs).where(runs.c.id == run_id)
-    return connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    query = _ONE_LOCKED if lock else _ONE
+    return connection.execute(query, {"run": run_id}).mappings().one_or_none()
 
 
 def _has_agent(connection: Connection, agent_id: str) -> bool:

@@ -94,7 +94,8 @@ def carry_on(connection: Connection, run: RowMapping, outcome: RunOutcome) -> No
         # Nothing is known, or a later run was finished before this one was recovered.
         return
     if next_session(earlier.params if earlier else None, result) is None:
-        clear(connection, key)
+        if earlier is not None:
+            clear(connection, key)
     elif result.session_params:
         fresh = StoredSession(
             agent_id=key[0],
