@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from tests.plugins.conftest import write_npm, write_python
+from tests.plugins.test_hostile import packed
 
-from .conftest import Served
+from .conftest import Served, serving
 
 PARSER = "export const parseStdoutLine = (l, ts) => [{ kind: 'thinking', ts, text: l }];"
 
@@ -154,6 +156,47 @@ def test_an_override_is_paused_and_resumed(served: Served, tmp_path: Path) -> No
     served.ask("DELETE", "/api/adapters/codex_local", 204)
 
 
+HANG = "export const createServerAdapter = async () => { setInterval(() => {}, 1e6);"
+REFUSED = {
+    "crash.py": ("import os; os._exit(9)", "ended during describe"),
+    "flood.py": (
+        "import os\nfor _ in range(32): os.write(1, b'x' * 10**6)\nraise OSError('drowned')",
+        "drowned",
+    ),
+    "shape.py": ("def create_adapter(): return 7", "create_adapter"),
+    "abort.js": ("process.abort();", "ended during describe"),
+    "hang.js": (f"{HANG} await new Promise(() => {{}}); }};", "did not answer describe in time"),
+    "type.js": (
+        "export const createServerAdapter = () => ({ type: 'A B', execute() {} });",
+        "type",
+    ),
+    "empty.js": ("export const createServerAdapter = () => ({ type: 'empty' });", "execute"),
+}
+
+
+def refused(served: Served, spec: Path) -> str:
+    """Why a plugin was not installed."""
+    answer = served.client.post("/api/adapters/install", json={"spec": str(spec)}, timeout=90)
+    assert answer.status_code == 400, answer.text
+    return str(answer.json()["error"]["message"])
+
+
+def hostile(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Plugins that must not get in, each with a word of the reason."""
+    for name, (code, reason) in REFUSED.items():
+        if name.endswith(".py"):
+            (folder / name).write_text(code)
+            yield folder / name, reason
+        else:
+            package = write_npm(folder / name.removesuffix(".js"), name.removesuffix(".js"))
+            (package / "index.js").write_text(code)
+            yield package, reason
+    yield write_python(folder / "claim.py", "gemini_local"), "claims the built-in type"
+    yield write_python(folder / "second.py", "first_agent"), "belongs to the plugin first"
+    escaping = write_npm(folder / "escape", "escape_agent")
+    yield packed(folder / "evil.tgz", escaping, "package/../../evil.txt"), "leads outside"
+
+
 def test_a_hostile_set_never_disturbs_the_server_or_other_runs(
     served: Served, tmp_path: Path
 ) -> None:
@@ -161,19 +204,110 @@ def test_a_hostile_set_never_disturbs_the_server_or_other_runs(
     served.client.headers.update(served.person)
     agent = served.agent("steady", "until [ -e gate ]; do sleep 0.05; done; echo steady")
     run = served.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"]
-    refused = {
-        "crash.py": "import os; os._exit(9)",
-        "flood.py": "import os\nfor _ in range(32): os.write(1, b'x' * 10**6)\nraise OSError(1)",
-        "shape.py": "def create_adapter(): return 7",
-    }
-    for name, code in refused.items():
-        (tmp_path / name).write_text(code)
-        answer = served.client.post("/api/adapters/install", json={"spec": str(tmp_path / name)})
-        assert answer.status_code == 400, answer.text
-        assert answer.json()["error"]["message"]
-    claim = str(write_python(tmp_path / "claim.py", "gemini_local"))
-    taken = served.client.post("/api/adapters/install", json={"spec": claim})
-    assert "claims the built-in type" in taken.json()["error"]["message"]
+    first = str(write_python(tmp_path / "first.py", "first_agent"))
+    served.post("/api/adapters/install", {"spec": first}, 201)
+    before = (served.home.path / "adapter-plugins.json").read_bytes()
+    for spec, reason in hostile(tmp_path):
+        assert reason in refused(served, spec), spec
+    assert (served.home.path / "adapter-plugins.json").read_bytes() == before
+    assert list(tmp_path.rglob("evil.txt")) == []
+    left = [path.parent.name for path in (served.home.path / "plugins").glob("*/*")]
+    assert [name for name in left if name in ("crash", "hang", "escape", "second", "evil")] == []
+    served.ask("DELETE", "/api/adapters/first_agent", 204)
     (served.home.path.parent / "gate").touch()
     assert served.ended(run)["summary"] == "steady"
     assert served.process.poll() is None
+
+
+MISDEEDS = {
+    "abort_agent": "process.abort();",
+    "exit_agent": "process.exit(0);",
+    "flood_agent": 'for (;;) await ctx.onLog("stdout", "x".repeat(9999) + "\\n");',
+    "hang_agent": "process.on('SIGTERM', () => {}); for (;;) {}",
+    "shape_agent": "return 7;",
+    "kill_agent": "process.kill(process.ppid, 'SIGKILL'); await new Promise(() => {});",
+}
+
+
+def test_plugins_that_turn_bad_in_a_run_fail_alone(served: Served, tmp_path: Path) -> None:
+    """P4: several at once beside a good one; each run ends with its own error."""
+    served.client.headers.update(served.person)
+    steady = served.agent("calm", "until [ -e calm ]; do sleep 0.05; done; echo calm")
+    good = served.post(f"/api/agents/{steady}/wakeup", {}, 202)["runId"]
+    limits = {"cwd": str(tmp_path), "maxLogBytes": 500_000, "timeoutSec": 5, "graceSec": 1}
+    runs = {}
+    for type, body in MISDEEDS.items():
+        execute = f"execute: async (ctx) => {{ {body} }},"
+        folder = write_npm(tmp_path / type, type, execute)
+        served.post("/api/adapters/install", {"spec": str(folder)}, 201)
+        made = {"name": type, "adapterType": type, "adapterConfig": limits}
+        agent = served.post("/api/agents", made, 201)["id"]
+        runs[type] = served.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"]
+    ended = {type: served.ended(run) for type, run in runs.items()}
+    codes = {type: run["errorCode"] for type, run in ended.items()}
+    assert codes.pop("flood_agent") == "output_limit"
+    assert codes.pop("hang_agent") == "timeout"
+    assert all(codes.values()), codes
+    assert all(run["errorMessage"] for run in ended.values())
+    (served.home.path.parent / "calm").touch()
+    assert served.ended(good)["summary"] == "calm"
+    assert served.process.poll() is None
+
+
+def test_a_restart_changes_nothing_of_what_is_installed(tmp_path: Path) -> None:
+    """P2: types, versions, switches, overrides, parsers and runs, in another server process."""
+    exports = {".": "./index.js", "./ui-parser": "./p.js"}
+    folder = write_npm(tmp_path / "speaker", exports=exports)
+    (folder / "p.js").write_text(PARSER)
+    specs = [
+        {"spec": str(folder)},
+        {"spec": str(write_python(tmp_path / "off.py", "off_agent"))},
+        {"spec": str(write_python(tmp_path / "own.py", "codex_local")), "override": True},
+        {"spec": str(write_python(tmp_path / "back.py", "pi_local")), "override": True},
+    ]
+    with serving(tmp_path / "home") as server:
+        server.client.headers.update(server.person)
+        for spec in specs:
+            server.post("/api/adapters/install", spec, 201)
+        server.ask("PATCH", "/api/adapters/off_agent", json={"disabled": True})
+        server.ask("PATCH", "/api/adapters/qwen_local", json={"disabled": True})
+        server.ask("PATCH", "/api/adapters/pi_local/override", json={"paused": True})
+        before = server.get("/api/adapters")
+        etag = server.client.get("/api/adapters/speaker/ui-parser.js").headers["etag"]
+    with serving(tmp_path / "home") as server:
+        server.client.headers.update(server.person)
+        assert server.get("/api/adapters") == before
+        told = {"if-none-match": etag}
+        parser = server.client.get("/api/adapters/speaker/ui-parser.js", headers=told)
+        assert parser.status_code == 304
+        body = {"name": "S", "adapterType": "speaker", "adapterConfig": {"cwd": str(tmp_path)}}
+        agent = server.post("/api/agents", body, 201)["id"]
+        run = server.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"]
+        assert server.ended(run)["summary"] == "spoken"
+        server.ask("DELETE", "/api/adapters/codex_local", 204)
+    with serving(tmp_path / "home") as server:
+        views = {view["type"]: view for view in server.get("/api/adapters")}
+        assert views["codex_local"]["source"] == "builtin"
+        assert views["pi_local"]["overridePaused"]
+
+
+def test_a_bad_new_version_is_refused_and_a_good_one_is_rolled_back(
+    served: Served, tmp_path: Path
+) -> None:
+    """P5: by HTTP; nothing of a refused version stays on disk."""
+    served.client.headers.update(served.person)
+    file = write_python(tmp_path / "steps.py", "steps_agent", "1")
+    served.post("/api/adapters/install", {"spec": str(file)}, 201)
+    place = served.home.path / "plugins" / "steps"
+    kept = sorted(place.iterdir())
+    file.write_text("raise RuntimeError('half an idea')")
+    for verb in ("reload", "reinstall", "upgrade"):
+        answer = served.client.post(f"/api/adapters/steps_agent/{verb}", json={})
+        assert answer.status_code == 400
+        assert "half an idea" in answer.json()["error"]["message"]
+    assert sorted(place.iterdir()) == kept
+    write_python(file, "steps_agent", "2")
+    assert served.post("/api/adapters/steps_agent/upgrade", {}, 200)["version"] == "2"
+    assert served.post("/api/adapters/steps_agent/rollback", {}, 200)["version"] == "1"
+    served.ask("DELETE", "/api/adapters/steps_agent", 204)
+    assert not place.exists()

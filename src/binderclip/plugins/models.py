@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Literal
 
 from binderclip.contract.check import CheckRequest
@@ -15,14 +14,7 @@ from binderclip.contract.errors import BinderclipError
 from binderclip.contract.manifest import Model
 from binderclip.contract.wire import Wire, iso_time
 from binderclip.sdk.adapter import Adapter
-from binderclip.sdk.checks import CheckCall
-from binderclip.sdk.config import read_config
-from binderclip.sdk.env import (
-    clean_env,
-    ensure_absolute_directory,
-    ensure_command_resolvable,
-    ensure_path_in_env,
-)
+from binderclip.sdk.checks import CheckCall, check_call
 
 WAIT_SECONDS = 10.0
 KEPT_SECONDS = 600.0
@@ -51,7 +43,8 @@ def ask_models(
     models: tuple[Model, ...] = ()
     detected = problem = None
     try:
-        call, problem = _call(adapter, request, env)
+        call = check_call(adapter, request, env)
+        problem = _missing(call, adapter)
         refresh = getattr(adapter, "refresh_models", adapter.list_models)
         models = tuple((refresh if fresh else adapter.list_models)(call))
         detected = adapter.detect_model(call)
@@ -141,18 +134,9 @@ def _late(adapter: Adapter, question: _Question, waited: float) -> ModelList:
     )
 
 
-def _call(
-    adapter: Adapter, request: CheckRequest, host_env: Mapping[str, str]
-) -> tuple[CheckCall, str | None]:
-    """What the adapter is asked with, and why its command cannot be, if that is so."""
-    config = read_config(adapter.Config, request.config)
-    cwd = ensure_absolute_directory(config.cwd or str(Path.cwd()))
-    passed = clean_env(host_env, adapter.manifest.pass_env)
-    env = ensure_path_in_env({**passed, **config.env})
-    command = getattr(config, "command", None) or adapter.manifest.command
-    program = problem = None
-    try:
-        program = ensure_command_resolvable(command, cwd, env) if command else None
-    except BinderclipError as failure:
-        problem = failure.message
-    return CheckCall(request, config, cwd, env, program), problem
+def _missing(call: CheckCall, adapter: Adapter) -> str | None:
+    """Why the runtime itself cannot be asked, if that is so."""
+    command = getattr(call.config, "command", None) or adapter.manifest.command
+    if not command or call.program is not None:
+        return None
+    return f"The command {command!r} was not found on PATH."
