@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser import stories
 from tests.browser.stage import Stage
 
 CHROMIUM = "/usr/bin/chromium"
 LONG = 100_000
+PATIENCE_MS = 30_000
+"""How long something may take on a busy machine before it counts as never."""
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +30,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 # modules that start a loop of their own would fail.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
@@ -46,7 +49,7 @@ def open_page(browser: Browser, stage: Stage) -> Iterator[Callable[..., Page]]:
             color_scheme="dark" if scheme == "dark" else "light",
         )
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
         page.on(
             "console",

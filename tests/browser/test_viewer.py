@@ -15,6 +15,11 @@ from tests.browser.stage import Stage
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+WATCH_FOR_BLANKS = """() => {
+  window.blanks = 0;
+  new MutationObserver(() => { window.blanks += document.querySelector('.slot') ? 0 : 1; })
+    .observe(document.body, { childList: true, subtree: true });
+}"""
 FIRST_IN_SIGHT = """() => {
   const top = document.querySelector('.scroller').getBoundingClientRect().top;
   const slot = [...document.querySelectorAll('.slot')].find(
@@ -220,9 +225,14 @@ def test_a_run_can_be_cancelled(open_page: Open, stage: Stage, curtain: Path) ->
 
 
 def test_a_lost_server_is_told_and_heals(open_page: Open, stage: Stage, curtain: Path) -> None:
-    """D1, D9: the server restarts while the agent works; the page goes on where it was."""
+    """D1, D9: the server restarts while the agent works; the page goes on where it was.
+
+    The transcript is written anew by whoever takes the run over; nobody sees an empty page.
+    """
     story = [
         stories.begun(),
+        *(stories.said(f"Early line {number}.") for number in range(500)),
+        stories.thought("hm"),
         stories.said("Before."),
         {"until": str(curtain)},
         stories.said("After."),
@@ -230,6 +240,7 @@ def test_a_lost_server_is_told_and_heals(open_page: Open, stage: Stage, curtain:
     ]
     page = open_page(f"/runs/{stage.tell(story, 'Restart', live=True)}")
     expect(page.get_by_text("Before.")).to_be_visible()
+    page.evaluate(WATCH_FOR_BLANKS)
     port = int(stage.address.rpartition(":")[2])
     stage.close()
     expect(page.get_by_text("The connection is lost")).to_be_visible()
@@ -237,7 +248,11 @@ def test_a_lost_server_is_told_and_heals(open_page: Open, stage: Stage, curtain:
     stage.open(port)
     curtain.touch()
     expect(page.get_by_text("After.", exact=True)).to_be_visible()
+    expect(page.locator("header")).to_contain_text("succeeded")
     expect(page.get_by_text("Before.")).to_have_count(1)
+    assert page.evaluate("window.blanks") == 0
+    page.keyboard.press("Home")
+    expect(page.get_by_text("Early line 0.")).to_be_in_viewport()
 
 
 HOSTILE = (

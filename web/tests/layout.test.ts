@@ -37,6 +37,13 @@ describe("the layout", () => {
     expect(layout.seqAt(0)).toBe(0);
     expect(layout.seqAt(layout.height)).toBe(1999);
   });
+
+  it("knows which entry a place among the rows stands for", () => {
+    const layout = new Layout();
+    layout.set(rows(10), { from: 0, to: 10, total: 2000 });
+    expect(layout.seqAt(0)).toBe(0);
+    expect(layout.seqAt(layout.top(4))).toBe(4);
+  });
 });
 
 describe("the timeline", () => {

@@ -79,6 +79,7 @@ export class EntryWindow {
     const limit = Math.max(PAGE, this.entries.length);
     this.total = 0;
     this.totalAsOf = 0;
+    this.cursor = null;
     const done = await this.load(from, limit, (page) => this.replace(from, page));
     return done && !this.entries.length && this.total ? this.openEnd() : done;
   }
@@ -97,17 +98,6 @@ export class EntryWindow {
     if (record.type === "replace") this.entries[index] = { ...record.entry, seq: old.seq };
     else if ("text" in old) this.entries[index] = { ...old, text: old.text + record.text } as Entry;
     return true;
-  }
-
-  /** Forget everything, as when another parser's transcript took the old one's place. */
-  reset(): void {
-    this.loading?.abort();
-    this.loading = null;
-    this.from = 0;
-    this.total = 0;
-    this.totalAsOf = 0;
-    this.entries = [];
-    this.place.clear();
   }
 
   private grow(entry: Entry, order: number, follow: boolean): boolean {

@@ -88,9 +88,10 @@ export class Layout {
     );
   }
 
-  /** Which entry a place outside of the rows stands for. */
+  /** Which entry a place of the sheet stands for. */
   seqAt(y: number): number {
     if (y < this.before) return Math.floor(y / this.scale);
+    if (y < this.bottom) return this.rows[this.at(y)]!.seq;
     const behind = (y - this.bottom) / this.scale;
     return Math.min(this.held.total - 1, this.held.to + Math.max(0, Math.floor(behind)));
   }

@@ -13,6 +13,7 @@ const FLUSH_MS = 80;
 const FAST_FLUSH_MS = 200;
 const FAST = 100;
 const OUTLINE_MS = 2000;
+const AGAIN_MS = 1500;
 const MOST_ASKED = 1000;
 const NO_ROWS: Rows = { rows: [], rowOf: new Map() };
 
@@ -226,10 +227,17 @@ export class RunInView {
     }, wait);
   }
 
+  /** Another transcript took the old one's place: read it again behind what is shown. */
   private async restart(): Promise<void> {
     if (!this.window.total || this.foreign.book) return;
-    this.window.reset();
-    this.changed();
+    this.feed?.end();
+    if (!(await this.moved(this.window.reload()))) {
+      if (!this.gone) setTimeout(() => void this.restart(), AGAIN_MS);
+      return;
+    }
+    if (this.gone) return;
+    if (this.following) await this.reachEnd();
+    this.listen();
   }
 
   private async ended(view: RunView): Promise<void> {
