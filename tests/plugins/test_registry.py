@@ -57,6 +57,12 @@ def test_every_built_in_adapter_loads_under_its_own_type(type: str) -> None:
     assert adapter.origin == f"binderclip.adapters.{type}"
 
 
+def test_the_list_tells_the_capabilities_that_the_code_has() -> None:
+    """C1, C2: what is told without importing is what a loaded adapter says of itself."""
+    for view in list_adapters():
+        assert view.capabilities == load_adapter(view.type).capabilities, view.type
+
+
 @pytest.mark.parametrize(
     ("toml", "problem"),
     [

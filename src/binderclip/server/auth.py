@@ -20,6 +20,9 @@ from binderclip.server.site import Site, TheSite
 
 COOKIE = "binderclip"
 RUN_HEADER = "x-paperclip-run-id"
+PERSON_HINT = (
+    "Open the address that `binderclip up` printed, or send the token of BINDERCLIP_HOME/token."
+)
 _FORWARDED = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"})
 
 
@@ -99,13 +102,7 @@ def _is_own_user(request: Request) -> bool:
 def person(actor: TheActor) -> Actor:
     """Only somebody who holds the person's token."""
     if actor.kind != "person":
-        raise Refused(
-            403,
-            "person_needed",
-            "Only a person may do this.",
-            hint="Open the address that `binderclip up` printed, or send the token of "
-            "BINDERCLIP_HOME/token.",
-        )
+        raise Refused(403, "person_needed", "Only a person may do this.", hint=PERSON_HINT)
     return actor
 
 

@@ -379,6 +379,8 @@ export interface Agent {
   maxConcurrentRuns: number;
   retryLimit: number;
   budget: Budget;
+  runBudget: Budget;
+  environmentId: string | null;
   workspace: "worktree" | "cwd";
   instructions: string | null;
   createdAt: string;
@@ -402,6 +404,13 @@ export interface EnvironmentReport {
   status: "pass" | "warn" | "fail";
   checks: Check[];
   testedAt: string;
+}
+
+export interface Environment {
+  id: string;
+  name: string;
+  kind: "local" | "ssh";
+  config: Record<string, unknown>;
 }
 
 export interface Session {

@@ -17,7 +17,7 @@ from binderclip.contract.wake import WakeReceipt
 from binderclip.contract.wire import Wire
 from binderclip.runs.waking import Ask
 from binderclip.server.answers import polled
-from binderclip.server.auth import Actor, NoAgent, TheActor
+from binderclip.server.auth import PERSON_HINT, Actor, NoAgent, TheActor
 from binderclip.server.errors import Refused
 from binderclip.server.requests import Body, Cursor, Id, Key, Limit, once, paged
 from binderclip.server.schema import answer, answers, page_of
@@ -250,7 +250,8 @@ def _refuse_unknown_task(site: Site, actor: Actor, task_id: str | None) -> None:
 
 def _refuse_budget(actor: Actor, body: AgentFields) -> None:
     if body.model_fields_set & {"budget", "run_budget"} and actor.kind != "person":
-        raise Refused(403, "person_needed", "Only a person sets budgets.")
+        message = "Only a person sets budgets."
+        raise Refused(403, "person_needed", message, hint=PERSON_HINT)
 
 
 def _ask_to_hire(site: Site, actor: Actor, body: NewAgent) -> Approval:
