@@ -23,7 +23,9 @@ from binderclip.store.environments import Environments
 from binderclip.store.home import Home
 from binderclip.store.operations import Operations
 from binderclip.store.tasks import Tasks
+from binderclip.workspaces import holding
 from binderclip.workspaces.cleaning import Policy
+from tests.faults.conftest import until
 from tests.runs.test_worker import Shop
 from tests.workspaces.conftest import commit, plain_git, status
 from tests.workspaces.sshd import Sshd, running
@@ -129,6 +131,26 @@ def test_a_worktree_that_was_destroyed_fails_the_run(shop: Shop, repository: Pat
     view = worked(shop, shop.task("work", assignee_agent_id=agent.id))
     assert (view.status, view.error_code) == ("failed", "workspace_failed")
     assert told(shop, view.id)[-1] == ("workspace_finalize", "failed")
+
+
+def test_a_workspace_that_somebody_holds_fails_the_finalize_and_can_be_retried(
+    shop: Shop, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W2: also such a failure is a row; nothing interleaves with whoever has the workspace."""
+    monkeypatch.setattr(holding, "PATIENCE_SEC", 0.0)
+    code = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)"
+    agent = shop.agent(adapter_config=python(code, cwd=str(repository)))
+    task = shop.task("Wait", assignee_agent_id=agent.id)
+    workspaces = all_workspaces(shop.db)
+    until(lambda: [one.state for one in workspaces.list()] == ["active"], "the worktree is there")
+    (one,) = workspaces.list()
+    with workspaces.held(one.id, "looking at it"):
+        (Path(one.cwd) / "go").touch()
+        view = worked(shop, task)
+    assert (view.status, view.error_code) == ("failed", "workspace_failed")
+    assert "looking at it" in (view.error_message or "")
+    assert told(shop, view.id)[-1] == ("workspace_finalize", "failed")
+    assert finalize_again(shop.desk, view.id).status == "succeeded"
 
 
 def test_a_run_that_cannot_be_prepared_further_gates_nothing(shop: Shop, repository: Path) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 
 from binderclip.contract.agent import Agent
 from binderclip.contract.company import Environment
-from binderclip.contract.errors import BinderclipError, RestoreConflict, RunNotFound, WorkspaceError
+from binderclip.contract.errors import (
+    BinderclipError,
+    Conflict,
+    RestoreConflict,
+    RunNotFound,
+    WorkspaceError,
+)
 from binderclip.contract.operation import WorkspaceOperation
 from binderclip.contract.run import ExecutionResult
 from binderclip.contract.task import Task
@@ -175,10 +181,7 @@ def remove_copy(control: Control, workspace: Workspace) -> Workspace:
     with control.db.reading() as connection:
         ssh = environment_target(Environments(connection).get(workspace.environment_id))
     place = Workplace(control, workspace.run_id or "", None, workspace, ssh)
-    trip = place.trip()
-    if trip is not None:
-        trip.remove_copy()
-    return all_workspaces(control.db).change(workspace, remote_dir=None)
+    return place.remove_copy() or workspace
 
 
 def clean_workspaces(
@@ -194,7 +197,7 @@ def clean_workspaces(
     if not dry_run:
         for verdict in judge(workspaces, policy, control.clock(), busy):
             if verdict.removes and verdict.workspace.remote_dir is not None and going_on():
-                with suppress(WorkspaceError):
+                with suppress(WorkspaceError, Conflict):
                     # A copy that cannot be removed keeps its workspace, with that as the reason.
                     remove_copy(control, verdict.workspace)
     now = control.clock()

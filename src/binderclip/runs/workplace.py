@@ -6,7 +6,8 @@ Finalizing is idempotent: a crash anywhere leaves rows and refs from which it is
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -89,11 +90,25 @@ class Workplace:
     def carry(self) -> None:
         """Bring the workspace to the machine that the agent works on."""
         trip = self.trip()
-        if trip is not None and self.workspace is not None:
+        if trip is None or self.workspace is None:
+            return
+        with self._alone("taking it to another machine"):
             workspaces = all_workspaces(self.control.db)
             place = self._remote_dir()
             self.workspace = workspaces.change(self.workspace, remote_dir=place, away=True)
             trip.out()
+
+    def remove_copy(self) -> Workspace | None:
+        """Delete the copy on the other machine, once all of it is here."""
+        trip = self.trip()
+        if self.workspace is None:
+            return None
+        with self._alone("removing its copy"):
+            if trip is not None:
+                trip.remove_copy()
+            workspaces = all_workspaces(self.control.db)
+            self.workspace = workspaces.change(self.workspace, remote_dir=None)
+        return self.workspace
 
     def plan(self, plan: Plan, attempt: int, scratch: Path, host: Mapping[str, str]) -> Plan:
         """The plan of an attempt as this machine carries it out."""
@@ -120,18 +135,28 @@ class Workplace:
 
     def finalize(self, result: ExecutionResult) -> ExecutionResult:
         """Bring the work back and note how that went; a failure fails the run."""
-        last = self._last(FINALIZE)
-        if last is not None and last.status in ("succeeded", "waived"):
-            return result
         self._close("execute", result)
         try:
-            self.bring_back()
+            if not self._is_back():
+                self.bring_back()
         except BinderclipError as problem:
+            if self._last(FINALIZE) is None:
+                # Somebody else had the workspace all the time; that is a failure as well (W2).
+                begun = self._begin(FINALIZE)
+                self.control.end_finalize(begun.id, succeeded=False, error=_told(problem))
             return _failed(result, problem)
         return result
 
     def bring_back(self, choice: Choice | None = None) -> WorkspaceOperation:
         """Finalize the workspace under a row of its own; the error is raised and in the row."""
+        with self._alone("bringing its work back"):
+            last = self._last(FINALIZE)
+            if choice is not None and last is not None and last.status == "succeeded":
+                # Somebody settled it while this one waited.
+                return last
+            return self._bring_back(choice)
+
+    def _bring_back(self, choice: Choice | None) -> WorkspaceOperation:
         self._close(FINALIZE, None)
         begun = self._begin(FINALIZE)
         try:
@@ -141,6 +166,21 @@ class Workplace:
             self.control.end_finalize(begun.id, succeeded=False, error=_told(problem))
             raise
         return self.control.end_finalize(begun.id, succeeded=True)
+
+    def _is_back(self) -> bool:
+        last = self._last(FINALIZE)
+        return last is not None and last.status in ("succeeded", "waived")
+
+    @contextmanager
+    def _alone(self, doing: str) -> Iterator[None]:
+        """Have the workspace to ourselves, as it is when nobody else changes it."""
+        if self.workspace is None:
+            yield
+            return
+        workspaces = all_workspaces(self.control.db)
+        with workspaces.held(self.workspace.id, doing):
+            self.workspace = workspaces.get(self.workspace.id)
+            yield
 
     def note_prepared(self, begun: WorkspaceOperation) -> None:
         """The workspace is there, and the agent's turn begins."""

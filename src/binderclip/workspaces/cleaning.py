@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from binderclip.contract.errors import WorkspaceError
+from binderclip.contract.errors import Conflict, WorkspaceError
 from binderclip.workspaces.disk import CannotSave
 from binderclip.workspaces.git import Git, GitFailed
 from binderclip.workspaces.record import Workspace, Workspaces
@@ -158,8 +158,11 @@ def _decided(
 def _carry_out(workspaces: Workspaces, policy: Policy, verdict: Verdict) -> Verdict:
     one = verdict.workspace
     try:
-        saved = _remove(workspaces, one, policy)
-    except (WorkspaceError, CannotSave, GitFailed, OSError) as problem:
+        with workspaces.held(one.id, "removing it"):
+            if workspaces.get(one.id) != one:
+                return Verdict(one, False, "it is in use", verdict.bytes)
+            saved = _remove(workspaces, one, policy)
+    except (Conflict, WorkspaceError, CannotSave, GitFailed, OSError) as problem:
         return Verdict(one, False, f"it cannot be removed: {problem}", verdict.bytes)
     return Verdict(one, True, verdict.reason, verdict.bytes, saved)
 

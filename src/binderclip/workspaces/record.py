@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ import msgspec
 from binderclip.contract.errors import NotFound, WorkspaceError
 from binderclip.contract.ids import FULL_ID, short
 from binderclip.contract.wire import Wire, from_json, to_json
+from binderclip.workspaces.holding import LOCK, held
 
 RECORD = "workspace.json"
 JOURNAL = "restore.json"
@@ -65,6 +67,13 @@ class Workspaces:
     def journal(self, id: str) -> Path:
         """Where an unfinished restore notes what it is about to do."""
         return self.folder(id) / JOURNAL
+
+    def held(self, id: str, doing: str) -> AbstractContextManager[None]:
+        """Have a workspace alone while the block lasts; Conflict tells who has it."""
+        folder = self.folder(id)
+        if not folder.is_dir():
+            raise NotFound(f"There is no workspace {short(id)}.", hint=_HINT)
+        return held(folder / LOCK, f"Workspace {short(id)}", doing)
 
     def write(self, workspace: Workspace) -> Workspace:
         """Keep a record; it is whole on the disk or as it was."""

@@ -21,11 +21,13 @@ from binderclip.workspaces.changing import (
     check_safe,
 )
 from binderclip.workspaces.git import Git
+from binderclip.workspaces.holding import directory_held
 from binderclip.workspaces.merging import Choice, Merged, merge, merge_heads
 from binderclip.workspaces.snapshot import Snapshot, take, tree_of_nothing
 
 SAVED = "refs/binderclip/saved"
 THEIRS = "refs/binderclip/theirs"
+_DOING = "bringing work into it"
 Step = Callable[[str], None]
 
 
@@ -84,8 +86,17 @@ class Restore:
 
     def bring(self, base: Snapshot, theirs: Snapshot, choice: Choice | None = None) -> Restored:
         """Merge theirs into the directory; RestoreConflict leaves it as it is."""
+        with directory_held(self._git, _DOING):
+            return self._bring(base, theirs, choice)
+
+    def resume(self) -> Restored:
+        """Carry out the plan of the journal; what was done before is not done twice."""
+        with directory_held(self._git, _DOING):
+            return self._carry_out()
+
+    def _bring(self, base: Snapshot, theirs: Snapshot, choice: Choice | None) -> Restored:
         if self._journal.exists():
-            return self.resume()
+            return self._carry_out()
         self._git("update-ref", self.theirs_ref, theirs.id)
         ours = take(self._git, paths=self._paths)
         merged = merge(self._git, base, ours, theirs, choice)
@@ -102,10 +113,9 @@ class Restore:
         self._step("saved")
         self._write(plan)
         self._step("planned")
-        return self.resume()
+        return self._carry_out()
 
-    def resume(self) -> Restored:
-        """Carry out the plan of the journal; what was done before is not done twice."""
+    def _carry_out(self) -> Restored:
         plan = Plan(**json.loads(self._journal.read_text("utf-8")))
         wanted = changes(self._git, plan.ours_tree, plan.tree)
         with Changer(self._git, self._git.directory) as changer:

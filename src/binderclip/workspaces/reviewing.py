@@ -9,8 +9,8 @@ from binderclip.contract.errors import WorkspaceError
 from binderclip.workspaces.git import Git
 from binderclip.workspaces.merging import Choice
 from binderclip.workspaces.record import Workspace, Workspaces
-from binderclip.workspaces.repository import find
-from binderclip.workspaces.restoring import Restore, Restored, save
+from binderclip.workspaces.repository import Repository, find
+from binderclip.workspaces.restoring import Plan, Restore, Restored, save
 from binderclip.workspaces.snapshot import take
 from binderclip.workspaces.worktrees import base_of
 
@@ -63,19 +63,34 @@ def merge_into_source(
     if target.top is None or workspace.kind != "worktree":
         message = "There is no other checkout to merge into."
         raise WorkspaceError(message, hint=f"Merge the branch {workspace.branch} with git.")
+    with workspaces.held(workspace.id, "merging it"):
+        # As it is now: somebody else may have merged it while this one waited.
+        return _merge(workspaces, workspaces.get(workspace.id), target, choice)
+
+
+def _merge(
+    workspaces: Workspaces, workspace: Workspace, target: Repository, choice: Choice | None
+) -> Restored:
     git = _git(workspace)
+    journal = workspaces.folder(workspace.id) / MERGE_JOURNAL
+
+    def merged(plan: Plan) -> None:
+        workspaces.change(workspace, base=plan.theirs_head, base_snapshot=plan.theirs)
+
+    restore = Restore(target.git, f"{workspace.id}/merge", journal, done=merged)
+    if journal.exists():
+        # What an interrupted merge was about to bring is older than what is there now.
+        restore.resume()
+        workspace = workspaces.get(workspace.id)
     base, theirs = base_of(git, workspace), take(git)
     save(git, theirs, workspace.id)
-    journal = workspaces.folder(workspace.id) / MERGE_JOURNAL
-    restore = Restore(target.git, f"{workspace.id}/merge", journal)
-    done = restore.bring(base, replace(theirs, branch=base.branch), choice)
-    workspaces.change(workspace, base=theirs.head, base_snapshot=theirs.id)
-    return done
+    return restore.bring(base, replace(theirs, branch=base.branch), choice)
 
 
 def archive(workspaces: Workspaces, workspace: Workspace) -> Workspace:
     """Say that a workspace is done with: no run uses it again, and clean-up may remove it."""
-    return workspaces.change(workspace, state="archived")
+    with workspaces.held(workspace.id, "archiving it"):
+        return workspaces.change(workspaces.get(workspace.id), state="archived")
 
 
 def _git(workspace: Workspace) -> Git:
