@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TypeAlias
 
 import msgspec
@@ -16,7 +17,6 @@ from sqlalchemy import (
     insert,
     select,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from binderclip.contract.run import ExecutionResult
 from binderclip.contract.session import StoredSession
@@ -58,10 +58,10 @@ def save(connection: Connection, session: StoredSession) -> None:
     key = (session.agent_id, session.adapter_type, session.task_key)
     connection.execute(_CLEAR_RESET, _named(key))
     row = session_row(session)
-    # Two runs of one session may end at once; both databases speak this dialect.
-    upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    # Two runs of one session may end at once; both databases know how to insert or change.
+    dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
     names = [column.name for column in sessions.primary_key]
-    statement = upsert(sessions).values(**row)
+    statement = dialect.insert(sessions).values(**row)
     connection.execute(statement.on_conflict_do_update(index_elements=names, set_=row))
 
 
