@@ -14,7 +14,8 @@ from binderclip.contract.errors import BinderclipError
 from binderclip.contract.wire import Wire
 from binderclip.plugins.adapter import PluginAdapter
 from binderclip.plugins.described import ParserReport
-from binderclip.plugins.install import make_version
+from binderclip.plugins.fetch import silent
+from binderclip.plugins.install import new_version
 from binderclip.plugins.parsing import JsParser
 from binderclip.plugins.records import PluginStore
 from binderclip.plugins.sources import Source, read_spec
@@ -61,20 +62,23 @@ def check_path(path: Path, sample: Path | None = None) -> CheckReport:
     source = read_spec(str(path))
     with tempfile.TemporaryDirectory(prefix="binderclip-check-") as scratch:
         try:
-            steps: list[str] = []
-            store = PluginStore(Path(scratch))
-            directory, told = make_version(
-                store, source, scripts=False, told=lambda step, _: steps.append(step)
-            )
+            with new_version(PluginStore(Path(scratch)), source, scripts=False, told=silent) as (
+                directory,
+                _,
+            ):
+                return _loaded(path, source, PluginAdapter(directory), _lines(path, sample))
         except BinderclipError as problem:
             message = " ".join(filter(None, (problem.message, problem.hint)))
             return _report(path, source.name, [Finding(level="fail", message=message)], ())
-        findings = [Finding(level="ok", message=f"{told.type} loads and answers in its host.")]
-        plugin = PluginAdapter(directory)
-        findings += _parser_findings(plugin.folder, told.parser, _lines(path, sample))
-        if source.is_npm:
-            return _report(path, told.type, findings, _npm_tiers(plugin))
-        return _python(path, source, findings)
+
+
+def _loaded(path: Path, source: Source, plugin: PluginAdapter, lines: list[str]) -> CheckReport:
+    told = plugin.description
+    findings = [Finding(level="ok", message=f"{told.type} loads and answers in its host.")]
+    findings += _parser_findings(plugin.folder, told.parser, lines)
+    if source.is_npm:
+        return _report(path, told.type, findings, _npm_tiers(plugin))
+    return _python(path, source, findings)
 
 
 def _python(path: Path, source: Source, findings: list[Finding]) -> CheckReport:

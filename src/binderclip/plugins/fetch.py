@@ -37,6 +37,10 @@ _NOT_COPIED = shutil.ignore_patterns(
 _NPM_FLAGS = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 
 
+def silent(step: str, message: str) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """A version on disk: what its host loads, and what was resolved."""

@@ -6,10 +6,13 @@ Until its description is written, nobody refers to the directory; a failure remo
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
+import os
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,33 +32,58 @@ from binderclip.plugins.sources import Source
 from binderclip.plugins.uiparser import declared_by_package, examine
 
 DESCRIBE_SECONDS = 30
+MAKING = ".making"
+"""Ends the name of the file whose lock is held while a version is made."""
 
 
-def make_version(
+@contextlib.contextmanager
+def new_version(
     store: PluginStore,
     source: Source,
     *,
     scripts: bool,
     told: Told,
     builtin_parser: bool = False,
-) -> tuple[Path, Description]:
-    """A directory with a new version of the plugin, described and checked."""
+) -> Iterator[tuple[Path, Description]]:
+    """A directory with a new version, described and checked; what fails in the block removes it."""
     directory = store.folder / _folder_name(source) / secrets.token_hex(6)
-    try:
-        fetched = fetch(source, directory, scripts=scripts, told=told)
-        told("load", "Asking it what it is.")
-        description = describe(fetched, directory)
-        description = msgspec.structs.replace(description, builtin_parser=builtin_parser)
-        if description.parser.state == "refused":
-            told("parser", f"Its ui-parser.js is not used: {description.parser.reason}.")
-        write_description(directory, description)
-    except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            directory.parent.rmdir()
-        raise
+    with _under_construction(store, directory):
+        try:
+            yield directory, _made(directory, source, scripts, told, builtin_parser)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+
+
+def _made(
+    directory: Path, source: Source, scripts: bool, told: Told, builtin_parser: bool
+) -> Description:
+    fetched = fetch(source, directory, scripts=scripts, told=told)
+    told("load", "Asking it what it is.")
+    description = describe(fetched, directory)
+    description = msgspec.structs.replace(description, builtin_parser=builtin_parser)
+    if description.parser.state == "refused":
+        told("parser", f"Its ui-parser.js is not used: {description.parser.reason}.")
+    write_description(directory, description)
     told("ready", f"{description.type} {description.version}, {description.bytes} bytes.")
-    return directory, description
+    return description
+
+
+@contextlib.contextmanager
+def _under_construction(store: PluginStore, directory: Path) -> Iterator[None]:
+    """Hold a lock beside the directory, so that nobody takes it for one that was left behind."""
+    mark = directory.with_name(directory.name + MAKING)
+    with store.changing():
+        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with store.changing(), contextlib.suppress(OSError):
+            mark.unlink(missing_ok=True)
+            os.close(fd)
+            mark.parent.rmdir()
 
 
 def describe(fetched: Fetched, directory: Path) -> Description:
@@ -156,14 +184,37 @@ def _folder_name(source: Source) -> str:
 
 
 def remove_unused(store: PluginStore, records: list[PluginRecord]) -> None:
-    """Remove versions that no record names and no run uses."""
+    """Remove versions that no record names, no run uses and nobody is making."""
     used = {record.directory for record in records}
     used |= {record.previous for record in records if record.previous}
-    for directory in store.folder.glob("*/*"):
-        name = str(directory.relative_to(store.folder))
-        held = directory / RUNS
-        if name in used or (held.is_dir() and any(held.iterdir())):
-            continue
-        shutil.rmtree(directory, ignore_errors=True)
+    for path in store.folder.glob("*/*"):
+        if path.name.endswith(MAKING):
+            _end_mark(path)
+        elif str(path.relative_to(store.folder)) not in used and not _in_use(path):
+            shutil.rmtree(path, ignore_errors=True)
         with contextlib.suppress(OSError):
-            directory.parent.rmdir()
+            path.parent.rmdir()
+
+
+def _in_use(directory: Path) -> bool:
+    held = directory / RUNS
+    if held.is_dir() and any(held.iterdir()):
+        return True
+    return _is_made(directory.with_name(directory.name + MAKING))
+
+
+def _is_made(mark: Path) -> bool:
+    try:
+        with mark.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
+
+
+def _end_mark(mark: Path) -> None:
+    """An installer that was killed left its mark behind."""
+    if not _is_made(mark):
+        mark.unlink(missing_ok=True)

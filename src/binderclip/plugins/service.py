@@ -13,13 +13,18 @@ from typing import Any
 
 import msgspec
 
-from binderclip.contract.errors import AdapterError, AdapterLoadError, ContractError
+from binderclip.contract.errors import (
+    AdapterError,
+    AdapterLoadError,
+    BinderclipError,
+    ContractError,
+)
 from binderclip.contract.manifest import AdapterView
 from binderclip.contract.wire import Wire, iso_time
 from binderclip.plugins.adapter import end_process
 from binderclip.plugins.described import Description, ParserReport
-from binderclip.plugins.fetch import Told
-from binderclip.plugins.install import make_version, remove_unused
+from binderclip.plugins.fetch import Told, silent
+from binderclip.plugins.install import new_version, remove_unused
 from binderclip.plugins.records import PluginRecord, PluginStore, read_foreign_store
 from binderclip.plugins.registry import built_in_types, list_adapters, load_adapter
 from binderclip.plugins.sources import Source, read_spec
@@ -41,10 +46,6 @@ class UiParser(Wire, frozen=True, kw_only=True):
     source: str
     etag: str
     report: ParserReport
-
-
-def silent(step: str, message: str) -> None:
-    """Nobody watches."""
 
 
 class Plugins:
@@ -81,16 +82,12 @@ class Plugins:
         `builtin_parser` lets an override without a parser be read by the built-in adapter's (U5).
         """
         source = read_spec(spec)
-        directory, description = make_version(
+        made = new_version(
             self.store, source, scripts=scripts, told=told, builtin_parser=builtin_parser
         )
-        with self.store.changing():
-            try:
-                self._refuse_taken(description, source, override)
-                record = self._activate(source, directory, description, override)
-            except AdapterError:
-                self._tidy()
-                raise
+        with made as (directory, description), self.store.changing():
+            self._refuse_taken(description, source, override)
+            record = self._activate(source, directory, description, override)
         told("done", f"{record.type} {record.version} is installed.")
         return record
 
@@ -168,7 +165,7 @@ class Plugins:
                 if each.get("disabled") is True:
                     self.set_disabled(record.type, True)
                 outcomes.append((name, None))
-            except AdapterError as problem:
+            except BinderclipError as problem:
                 outcomes.append((name, problem.message))
         return outcomes
 
@@ -228,23 +225,18 @@ class Plugins:
         self, record: PluginRecord, source: Source, told: Told, scripts: bool = False
     ) -> PluginRecord:
         kept = self.store.description_of(record).builtin_parser
-        directory, description = make_version(
-            self.store, source, scripts=scripts, told=told, builtin_parser=kept
-        )
-        with self.store.changing():
-            try:
-                if description.type != record.type:
-                    raise ContractError(
-                        f"{record.package_name} now calls itself {description.type}, "
-                        f"not {record.type}.",
-                        hint="Remove it and install it anew, if that is wanted.",
-                    )
-                made = self._activate(source, directory, description, record.override)
-                made = msgspec.structs.replace(made, spec=record.spec)
-                self.store.put(made)
-            except AdapterError:
-                self._tidy()
-                raise
+        version = new_version(self.store, source, scripts=scripts, told=told, builtin_parser=kept)
+        with version as (directory, description), self.store.changing():
+            self.store.get(record.type)
+            if description.type != record.type:
+                raise ContractError(
+                    f"{record.package_name} now calls itself {description.type}, "
+                    f"not {record.type}.",
+                    hint="Remove it and install it anew, if that is wanted.",
+                )
+            made = self._activate(source, directory, description, record.override)
+            made = msgspec.structs.replace(made, spec=record.spec)
+            self.store.put(made)
         told("done", f"{made.type} {made.version} is in force.")
         return made
 
