@@ -77,7 +77,19 @@ def test_only_the_persons_token_does_what_is_reserved_for_people(
         assert refused["error"]["code"] == "person_needed"
 
 
+def test_who_asks_is_told_and_a_browser_forgets_its_token(served: Served, agent: Working) -> None:
+    """R3: a page can say why something is refused before it is tried."""
+    for headers, kind in (({}, "local"), (served.person, "person"), (agent.headers, "agent")):
+        assert served.get("/api/access", headers=headers) == {"kind": kind}
+    with httpx.Client(base_url=served.address) as browser:
+        browser.get("/", params={"token": served.tokens.person})
+        assert browser.get("/api/access").json() == {"kind": "person"}
+        assert browser.delete("/api/access").status_code == 204
+        assert browser.get("/api/access").json() == {"kind": "local"}
+
+
 NOT_FOR_AGENTS = [
+    ("DELETE", "/api/access", None),
     ("POST", "/api/companies", {"name": "n"}),
     ("PATCH", "/api/agents/x", {"name": "n"}),
     ("DELETE", "/api/agents/x", None),

@@ -189,8 +189,12 @@ def test_an_environment_is_tested_where_it_is(served: Served, sshd: Sshd, tmp_pa
     told = served.post(f"/api/environments/{good}/test", wish, 200, headers=served.person)
     levels = {check["code"]: check["level"] for check in told["checks"]}
     assert (levels["ssh_git"], levels["ssh_command"], told["status"]) == ("info", "error", "fail")
-    wrong = ssh_environment(served, sshd, tmp_path / "remote", path=5)
-    served.post(f"/api/environments/{wrong}/test", {}, 422, headers=served.person)
+    for config, field in (({"host": "h", "port": "x"}, "port"), ({"hots": "h"}, "hots")):
+        ask = {"json": {"config": config}, "headers": served.person}
+        refused = served.ask("PATCH", f"/api/environments/{good}", 422, **ask)
+        assert field in refused["error"]["fields"]
+    wrong = {"name": "odd", "kind": "ssh", "config": {"host": "h", "path": 5}}
+    served.post("/api/environments", wrong, 422, headers=served.person)
     local = served.post("/api/environments", {"name": "here"}, 201, headers=served.person)["id"]
     told = served.post(f"/api/environments/{local}/test", {}, 200, headers=served.person)
     assert told["status"] == "pass"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
@@ -13,7 +14,7 @@ from binderclip.contract.errors import ConfigError
 from binderclip.contract.wire import Wire
 from binderclip.runs.workplace import environment_target
 from binderclip.server.answers import polled
-from binderclip.server.auth import NoAgent, TheActor, ThePerson
+from binderclip.server.auth import NoAgent, TheActor, ThePerson, cookie_name
 from binderclip.server.requests import Body, Id, Key, once
 from binderclip.server.schema import answer, answers, page_of
 from binderclip.server.site import TheSite
@@ -21,6 +22,7 @@ from binderclip.store.companies import Companies
 from binderclip.store.environments import Environments
 from binderclip.store.secrets import Secrets
 from binderclip.workspaces.environment import check_environment
+from binderclip.workspaces.ssh import Ssh
 
 router = APIRouter(tags=["settings"])
 EnvironmentPage = page_of("EnvironmentPage", Environment)
@@ -28,6 +30,12 @@ SecretPage = page_of("SecretPage", SecretView)
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _CompanyId = Annotated[str | None, Query(alias="companyId", max_length=64)]
 _SecretName = Annotated[str, Path(min_length=1, max_length=300)]
+
+
+class Access(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """`person` holds the token, `local` is this machine's user without it, `agent` a run's."""
+
+    kind: Literal["person", "local", "agent"]
 
 
 class NewEnvironment(Body):
@@ -64,6 +72,20 @@ class SecretValue(Body):
     company_id: Annotated[str, Field(max_length=64)] | None = None
 
 
+@router.get("/api/access", responses=answers(Access))
+def access(actor: TheActor) -> Response:
+    """Who asks, as the server sees it: what only a person may do needs the person's token."""
+    return answer(Access(kind=actor.kind))
+
+
+@router.delete("/api/access", status_code=204)
+def leave(request: Request, _: NoAgent) -> Response:
+    """Let this browser forget the person's token."""
+    response = Response(status_code=204)
+    response.delete_cookie(cookie_name(request.url.port), httponly=True, samesite="strict")
+    return response
+
+
 @router.get("/api/environments", responses=answers(EnvironmentPage))
 def list_environments(
     site: TheSite, actor: TheActor, request: Request, company_id: _CompanyId = None
@@ -78,11 +100,13 @@ def list_environments(
 def create_environment(
     site: TheSite, person: ThePerson, body: NewEnvironment, key: Key = None
 ) -> Response:
-    """Add an environment."""
+    """Add an environment; a config that cannot work is refused, field by field."""
     company_id = body.company_id or LOCAL_COMPANY
     wanted = Environment(
         id="", company_id=company_id, name=body.name, kind=body.kind, config=body.config
     )
+
+    _refuse_wrong(wanted)
 
     def make() -> Response:
         with site.database.writing() as connection:
@@ -110,7 +134,9 @@ def change_environment(
     """Change an environment."""
     fields = {name: value for name, value in body.given().items() if value is not None}
     with site.database.writing() as connection:
-        return answer(Environments(connection).change(environment_id, site.now(), **fields))
+        environments = Environments(connection)
+        _refuse_wrong(msgspec.structs.replace(environments.get(environment_id), **fields))
+        return answer(environments.change(environment_id, site.now(), **fields))
 
 
 @router.delete("/api/environments/{environment_id}", status_code=204)
@@ -165,11 +191,21 @@ def remove_secret(
     return Response(status_code=204)
 
 
-def _checks(environment: Environment, commands: list[str]) -> tuple[Check, ...]:
+def _refuse_wrong(environment: Environment) -> None:
+    """Name the wrong field when it is written, not when a run needs it; an empty one may wait."""
+    if environment.config:
+        _target(environment)
+
+
+def _target(environment: Environment) -> Ssh | None:
     try:
-        ssh = environment_target(environment)
+        return environment_target(environment)
     except (TypeError, ValueError) as problem:
         raise ConfigError(f"The environment's config is wrong: {problem}.") from problem
+
+
+def _checks(environment: Environment, commands: list[str]) -> tuple[Check, ...]:
+    ssh = _target(environment)
     if ssh is None:
         return (Check(code="local", level="info", message="Runs work on this machine."),)
     return tuple(check_environment(ssh, commands))
