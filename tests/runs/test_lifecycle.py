@@ -6,7 +6,6 @@ import json
 import sys
 import threading
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -337,7 +336,7 @@ def test_a_transcript_says_what_a_killed_supervisor_may_have_cost(
     """D1: said where it matters, and only what is true of that capture."""
     ran = runs.run(Talk())
     attempt = ran.directory / "attempt-1"
-    for name, changes in (("exit", {"adopted": True}), ("meta", {"capture": asdict(capture)})):
+    for name, changes in (("exit", {"adopted": True}), ("meta", {"capture": capture._asdict()})):
         file = attempt / f"{name}.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | changes))
     (attempt / "transcript.jsonl").unlink()

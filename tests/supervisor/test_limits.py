@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,7 +38,7 @@ CHATTY = "import os\nwhile True: os.write(1, b'x' * 999 + b'\\n')\n"
 
 
 def limits(**changed: Any) -> Limits:
-    return dataclasses.replace(NO_LIMITS, **changed)
+    return NO_LIMITS._replace(**changed)
 
 
 def test_the_wall_clock_ends_a_run(attempt: Attempt) -> None:

@@ -1,10 +1,12 @@
-"""What a driver and a supervisor say to each other, as plain data."""
+"""What a driver and a supervisor say to each other, as plain data.
+
+Named tuples: every start of a run makes these classes, and data classes take five times as long.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Mapping, Sequence
+from typing import Any, Literal, Mapping, NamedTuple, Sequence
 
 Mode = Literal["file", "pipe"]
 Reason = Literal[
@@ -19,8 +21,7 @@ Reason = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Capture:
+class Capture(NamedTuple):
     """How each stream reaches its log.
 
     `file`: the child writes straight into the log. `pipe`: through a FIFO that the supervisor
@@ -31,8 +32,7 @@ class Capture:
     stderr: Mode = "pipe"
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Limits that hold even when nobody but the supervisor is alive; 0 means none.
 
     A `grace_sec` of 0 is no grace: SIGKILL follows SIGTERM at once.
@@ -57,8 +57,7 @@ class Limits:
         }
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """Everything about one attempt; nothing is inherited from the process that asks."""
 
     attempt_dir: str | os.PathLike[str]
@@ -77,7 +76,7 @@ class Request:
     """Values to mask in the logs, with their escaped forms; those under 8 bytes are ignored."""
     secret_env: Sequence[str] = ()
     """Names in `env` whose values are secrets: masked, and found again by an adopter."""
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = {}
     """The driver's own facts, written into meta.json as they are; it never holds a secret."""
 
     def to_json(self) -> dict[str, Any]:
@@ -88,7 +87,7 @@ class Request:
             "argv": list(self.argv),
             "env": dict(self.env),
             "cwd": self.cwd,
-            "capture": asdict(self.capture),
+            "capture": self.capture._asdict(),
             "limits": self.limits.to_json(),
             "marker": self.marker or "PAPERCLIP_RUN_ID=" + self.run_id,
             "secrets": list(self.secrets),
@@ -97,8 +96,7 @@ class Request:
         }
 
 
-@dataclass(frozen=True)
-class Launched:
+class Launched(NamedTuple):
     """A supervisor that holds the attempt's lock."""
 
     supervisor_pid: int
@@ -107,30 +105,26 @@ class Launched:
     started_at: str | None
 
 
-@dataclass(frozen=True)
-class Leftover:
+class Leftover(NamedTuple):
     """A process that outlived the main child and was ended by the supervisor."""
 
     pid: int
     command: str
 
 
-@dataclass(frozen=True)
-class Truncation:
+class Truncation(NamedTuple):
     """A log was cut behind the writer's back; bytes before `at` may be lost."""
 
     stream: Literal["stdout", "stderr"]
     at: int
 
 
-@dataclass(frozen=True)
-class Cancel:
+class Cancel(NamedTuple):
     by: str
     reason: str
 
 
-@dataclass(frozen=True)
-class ExitRecord:
+class ExitRecord(NamedTuple):
     """The end of an attempt (exit.json). Its existence means: the logs are complete."""
 
     reason: Reason
