@@ -18,6 +18,7 @@ from binderclip.cli.asking import Refusal
 from binderclip.cli.ending import Ending, exit_code
 from binderclip.cli.show import Show, TextShow, heading, show_for
 from binderclip.cli.terminal import Terminal
+from binderclip.cli.waiting import tell, waiting
 from binderclip.cli.words import between, moment
 from binderclip.contract.entry import AppendRecord, Entry, EntryRecord, Record, ReplaceRecord
 from binderclip.contract.errors import BinderclipError, ConfigError, RunNotFound
@@ -54,7 +55,8 @@ def watch_afar(
             show.began(moment(view.created_at) or 0)
         try:
             with show:
-                show.open(heading(view.adapter_type, f"{view.cwd} of {server}"))
+                where = f"{view.cwd} of {server}" if view.cwd else server
+                show.open(heading(view.adapter_type, where))
                 view = _Following(client, view, show).to_its_end()
         except KeyboardInterrupt:
             click.echo("\nStopped watching; the run goes on.")
@@ -74,6 +76,7 @@ class _Following:
         self._last_id: str | None = None
         self._state: RunState | None = None
         self._over: RunView | None = None
+        self._told = ""
 
     def to_its_end(self) -> RunView:
         give_up = time.monotonic() + PATIENCE_SEC
@@ -111,7 +114,12 @@ class _Following:
             self._show.records([record])
 
     def _enter(self, view: RunView) -> None:
-        if view.status != self._state:
+        if view.status == "queued":
+            why = waiting(view)
+            if why != self._told:
+                self._told, self._state = why, view.status
+                tell(self._show, view, why)
+        elif view.status != self._state:
             self._state = view.status
             at = view.ended_at or iso_time(time.time())
             self._show.state(StateChange(state=view.status, at=at, reason="", actor="server"))

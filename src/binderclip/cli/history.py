@@ -23,6 +23,20 @@ def find(home: Home, text: str | None) -> str:
     return newest
 
 
+def find_any(home: Home, text: str | None) -> str:
+    """The same, also when it has not begun and is known to the database only."""
+    try:
+        return find(home, text)
+    except RunNotFound:
+        # Only now: what has begun is found without a database.
+        from binderclip.cli.queued import find_queued
+
+        run_id = find_queued(home, text)
+        if run_id is None:
+            raise
+        return run_id
+
+
 def finish_dead(home: Home, run_ids: list[str]) -> list[tuple[str, str]]:
     """Finish the records of runs whose driver and agent are gone; workspaces are not touched."""
     unfinished = [run_id for run_id in run_ids if not _is_over(home, run_id)]

@@ -31,6 +31,7 @@ from binderclip.contract.run import TERMINAL_STATES, RunState, RunView
 from binderclip.contract.wire import iso_time
 from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
+from binderclip.store.runfile import ORDER
 
 _HEAD = ("RUN", "STATE", "ADAPTER", "AGE", "TOOK", "TOKENS", "COST", "ABOUT")
 _STATE_COLUMN = 1
@@ -204,7 +205,11 @@ def cancel_command(run: str, kill: bool, reason: str) -> None:
     from binderclip.cli.interrupt import user_name
     from binderclip.runs.execute import cancel
 
-    home, run_id = _found(run)
+    home = Home.from_env().ensure()
+    run_id = history.find_any(home, run)
+    if not (home.run_dir(run_id) / ORDER).exists():
+        _cancel_queued(home, run_id, reason)
+        return
     view = file_view(home, run_id)
     if view.status in TERMINAL_STATES:
         click.echo(f"Run {short(run_id)} is over already: {STATES[view.status][0]}.")
@@ -214,3 +219,12 @@ def cancel_command(run: str, kill: bool, reason: str) -> None:
         raise click.ClickException(f"Run {short(run_id)} has not started its agent yet.")
     cancel(attempt, by=user_name(), reason=reason, kill=kill)
     click.echo(f"{'Killing' if kill else 'Cancelling'} run {short(run_id)}.")
+
+
+def _cancel_queued(home: Home, run_id: str, reason: str) -> None:
+    """Take back a run that nobody has begun; by the API, which knows what follows from it."""
+    from binderclip.cli.asking import Api
+
+    with Api(home) as api:
+        api.post(f"/api/runs/{run_id}/cancel", {"reason": reason})
+    click.echo(f"Run {short(run_id)} is cancelled before it began.")
