@@ -142,6 +142,16 @@ def test_a_host_whose_key_is_not_known_is_refused(sshd: Sshd, there: Path) -> No
         ({"host": "h", "user": "-l"}, "user"),
         ({"host": "h", "knownHosts": "off"}, "knownHosts"),
         ({"host": "h", "password": "x"}, "password"),
+        ({"host": 5}, "host"),
+        ({"host": "h", "identityFile": "id_ed25519"}, "identityFile"),
+        ({"host": "h", "remoteRoot": "copies"}, "remoteRoot"),
+        ({"host": "h", "path": "/opt/bin"}, "path"),
+        ({"host": "h", "path": ["bin"]}, "path"),
+        ({"host": "h", "inPlace": "src\n"}, "inPlace"),
+        ({"host": "h", "leaseSec": 0}, "leaseSec"),
+        ({"host": "h", "leaseSec": "long"}, "leaseSec"),
+        ({"host": "h", "paths": ["../other"]}, "paths"),
+        ({"host": "h", "python": ""}, "python"),
     ],
 )
 def test_a_wrong_config_names_its_field(config: dict[str, Any], field: str) -> None:

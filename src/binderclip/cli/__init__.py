@@ -22,6 +22,7 @@ _COMMANDS = {
     "agents": "List agents; make, change and wake them.",
     "tasks": "List tasks; make, change, discuss and decide them.",
     "workspaces": "List workspaces; diff, merge, export, clean, resolve them.",
+    "environments": "List other machines that agents work on; make, test, change them.",
     "sessions": "List the sessions that --continue resumes, or reset one.",
     "adapters": "List the agent runtimes that can be run; install, check, make others.",
     "doctor": "Test whether agents can run here, and say what is missing.",

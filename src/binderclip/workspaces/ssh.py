@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 import stat
 import subprocess
@@ -17,12 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from binderclip.contract.errors import ConfigError, WorkspaceError
+from binderclip.contract.errors import WorkspaceError
 from binderclip.workspaces.far import Far, Unreachable, outpost_file
+from binderclip.workspaces.sshconfig import check
 
 DEFAULT_ROOT = "~/.binderclip-remote"
-_POLICIES = ("verify", "accept-new")
-_PLAIN = re.compile(r"[A-Za-z0-9_.@:%\[\]-]+")
 _CONNECT_SEC = 15
 _KEYS = {
     "host": "host",
@@ -66,22 +64,7 @@ class Ssh:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Ssh:
         """Read an environment's config; ConfigError names the field that is wrong."""
-        unknown = sorted(set(config) - set(_KEYS) - {"control"})
-        problems = dict.fromkeys(unknown, "unknown field")
-        host = config.get("host")
-        if not isinstance(host, str) or not _PLAIN.fullmatch(host) or host.startswith("-"):
-            problems["host"] = "the name or address of the machine"
-        user = config.get("user")
-        if user is not None and (not _PLAIN.fullmatch(str(user)) or str(user).startswith("-")):
-            problems["user"] = "the name of a user"
-        port = config.get("port")
-        if port is not None and not (type(port) is int and 0 < port < 65536):
-            problems["port"] = "a number from 1 to 65535"
-        if config.get("knownHosts", "verify") not in _POLICIES:
-            problems["knownHosts"] = f"one of {', '.join(_POLICIES)}"
-        if problems:
-            told = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
-            raise ConfigError(f"The environment's config is wrong: {told}.", fields=problems)
+        check(config)
         values = {_KEYS.get(key, key): value for key, value in config.items() if value is not None}
         for name in ("path", "paths"):
             if name in values:
