@@ -76,7 +76,9 @@ def test_a_store_of_paperclips_is_imported(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_new_adapter_passes_its_own_tests(cli: Cli) -> None:
     """K3: the folder that `new` writes is checked, tested, run and installed as it stands."""
-    cli("adapters", "new", "My-Agent")
+    told = cli("adapters", "new", "My-Agent").stdout
+    assert "binderclip adapters check ./my_agent" in told
+    assert all(part in told for part in ("__init__.py", "parser.py", "fixtures/", "doc.md"))
     folder = cli.cwd / "my_agent"
     checked = cli("adapters", "check", "my_agent").stdout
     assert checked.count("✓") == 5
@@ -118,6 +120,45 @@ def test_check_names_what_is_wrong(cli: Cli, tmp_path: Path) -> None:
     assert "at import" in cli("adapters", "check", str(folder), code=1).stdout
 
 
+def test_a_problem_names_the_authors_own_file(cli: Cli, tmp_path: Path) -> None:
+    """P5: not the copy that was looked at, which is gone by then."""
+    cli("adapters", "new", "mine")
+    parser = cli.cwd / "mine" / "parser.py"
+    parser.write_text(parser.read_text() + "def (\n")
+    for words, stream in ((("check", "./mine"), "stdout"), (("install", "./mine"), "stderr")):
+        told = getattr(cli("adapters", *words, code=1), stream)
+        assert f"{cli.cwd}/mine cannot be loaded: SyntaxError" in told
+        assert str(parser) in told
+        assert "binderclip-check-" not in told
+        assert "/plugins/" not in told
+    folder = write_npm(tmp_path / "speaker")
+    (folder / "index.js").write_text("import './gone.js';")
+    assert str(folder / "gone.js") in cli("adapters", "install", str(folder), code=1).stderr
+
+
+def test_a_parser_that_says_nothing_is_a_warning(cli: Cli, tmp_path: Path) -> None:
+    """U7: it may be meant, but it is hardly what an author wants."""
+    (tmp_path / "p.js").write_text("export const parseStdoutLine = (line) => line.type;")
+    told = cli("adapters", "check", str(tmp_path / "p.js")).stdout
+    assert "! ui-parser.js: 9 lines gave 0 entries; 9 gave none." in told
+
+
+def test_a_built_in_adapter_is_not_mistaken_for_a_plugin(cli: Cli) -> None:
+    for verb in ("reload", "upgrade", "remove", "rollback", "pause"):
+        told = cli("adapters", verb, "codex_local", code=2).stderr
+        assert "codex_local is built in and no plugin stands for it" in told
+
+
+def test_models_are_listed_with_their_origin(cli: Cli, tmp_path: Path) -> None:
+    """A3."""
+    cli("adapters", "install", str(write_npm(tmp_path / "speaker")))
+    told = cli("adapters", "models", "speaker")
+    assert "Model two" in told.stdout
+    assert "From the runtime; it would use m3 by itself." in told.stderr
+    found = json.loads(cli("adapters", "models", "process", "--json").stdout)
+    assert (found["models"], found["source"]) == ([], "declared")
+
+
 def test_check_tries_a_parser_on_sample_output(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "p.js").write_text(
         "export const parseStdoutLine = (l, ts) => l ? [{ kind: 'user', ts, text: l }] : [];"
@@ -135,4 +176,19 @@ def test_dev_loads_an_adapter_anew_when_a_file_is_saved(cli: Cli, tmp_path: Path
     write_python(file, version="22")
     assert b"loaded anew" in watching.stdout.readline()
     watching.communicate(timeout=30)
+    assert watching.returncode == 0
     assert "hello from 22" in cli("run", "--adapter", "echo_agent", "x").stdout
+
+
+def test_dev_keeps_the_version_before_when_a_save_is_broken(cli: Cli, tmp_path: Path) -> None:
+    """P5: what was there stays; an override is said aloud."""
+    file = write_python(tmp_path / "echo.py", "process", version="1")
+    watching = cli.start("adapters", "dev", "--once", str(file))
+    assert watching.stdout is not None
+    assert b"stands for the built-in adapter process" in watching.stdout.readline()
+    assert b"is installed" in watching.stdout.readline()
+    file.write_text("def (")
+    told = watching.communicate(timeout=30)[0].decode()
+    assert f"{file} cannot be loaded: SyntaxError" in told
+    assert "The version before stays in force." in told
+    assert "hello from 1" in cli("run", "--adapter", "process", "x").stdout

@@ -187,3 +187,27 @@ def test_quickjs_gives_the_entries_that_v8_gives(
     got = [to_plain(list(parser.parse_line(line, "t") or ())) for line in lines]
     parser.finish("t")
     assert got == expected
+
+
+def test_a_store_that_paperclip_wrote_is_imported(place: Path) -> None:
+    """P3: names and versions as they stand there; one that is gone is told, the others go on."""
+    records = [
+        {"packageName": "no-such-adapter-of-anybody", "version": "1.0.0", "type": "gone_local"},
+        {
+            "packageName": "@superbiche/qwen-paperclip-adapter",
+            "version": "0.1.2",
+            "type": "qwen_local",
+            "installedAt": "2026-05-01T10:00:00.000Z",
+            "disabled": True,
+        },
+    ]
+    (place / "adapter-plugins.json").write_text(json.dumps(records))
+    plugins = Plugins(PluginStore(place / "imported"))
+    (_, problem), (_, fine) = plugins.import_store(place / "adapter-plugins.json")
+    assert "could not be found" in (problem or "") or "404" in (problem or ""), problem
+    assert fine is None
+    kept = plugins.record("qwen_local")
+    assert (kept.version, kept.disabled, kept.override) == ("0.1.2", True, True)
+    assert [path.name for path in plugins.store.folder.glob("[!.]*")] == [
+        "superbiche_qwen-paperclip-adapter"
+    ]

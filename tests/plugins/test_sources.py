@@ -11,6 +11,7 @@ import pytest
 
 from binderclip.contract.errors import AdapterLoadError
 from binderclip.plugins.archives import check_archive, integrity_of, integrity_of_folder
+from binderclip.plugins.fetch import _worst
 from binderclip.plugins.sources import read_spec
 
 
@@ -108,3 +109,22 @@ def test_the_hash_of_a_folder_follows_names_and_contents(tmp_path: Path) -> None
     second = integrity_of_folder(tmp_path)
     (tmp_path / "a").rename(tmp_path / "b")
     assert len({first, second, integrity_of_folder(tmp_path)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (
+            "npm error code E404\nnpm error 404 Not Found - GET x\nnpm error 404\n"
+            "npm error 404  'y@*' could not be found\nnpm error 404 Note that you can also\n"
+            "npm error 404 tarball, folder, http url\nnpm error A complete log of this run: z\n",
+            "Not Found - GET x 'y@*' could not be found",
+        ),
+        ("npm error code ENOTFOUND\nnpm error network no such host\n", "network no such host"),
+        ("WARNING: old\nERROR: No matching distribution\n", "No matching distribution"),
+        ("Traceback\n  File x\nKeyError: 1\n", "Traceback File x KeyError: 1"),
+        ("", "it said nothing"),
+    ],
+)
+def test_a_tools_complaint_is_told_by_what_is_wrong(told: str, said: str) -> None:
+    assert _worst(told) == said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,15 @@ from binderclip.cli.safe import safe
 from binderclip.cli.terminal import Terminal
 from binderclip.contract.errors import BinderclipError
 from binderclip.plugins.records import PluginRecord, PluginStore
+from binderclip.plugins.registry import built_in_types
 from binderclip.plugins.service import Plugins
 
+PARTS = {
+    "__init__.py": "the command line of your agent",
+    "parser.py": "one method per event that it prints",
+    "fixtures/": "what it printed in each situation, and what that becomes",
+    "doc.md": "when to use it, when not",
+}
 _TYPE = click.argument("type", metavar="TYPE")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 _SCRIPTS = click.option(
@@ -29,7 +38,8 @@ def _plugins() -> Plugins:
 
 def _steps(as_json: bool) -> Callable[[str, str], None]:
     def told(step: str, message: str) -> None:
-        if not as_json:
+        # The end is told on stdout.
+        if not as_json and step != "done":
             click.echo(f"  {safe(message)}", err=True)
 
     return told
@@ -167,11 +177,22 @@ def new(name: str, folder: Path) -> None:
     from binderclip.plugins.scaffold import write_adapter
 
     made = write_adapter(name, folder)
+    place = _shown(made)
     terminal = Terminal()
-    terminal.write(f"{made} is ready. Next:\n\n")
-    terminal.write(f"  binderclip adapters check {made}\n")
-    terminal.write(f'  binderclip run --adapter {made} "hello"\n')
-    terminal.write(f"  binderclip adapters install {made}\n")
+    terminal.write(f"{place} is ready. It runs a sample agent until you change it:\n\n")
+    for file, what in PARTS.items():
+        terminal.write(f"  {file:<12} {what}\n")
+    terminal.write(f"\n  binderclip adapters check {place}\n")
+    terminal.write(f'  binderclip run --adapter {place} "hello"\n')
+    terminal.write(f"  binderclip adapters dev {place}\n")
+
+
+def _shown(path: Path) -> str:
+    """A path as a person would type it here."""
+    try:
+        return shlex.quote(f"./{path.relative_to(Path.cwd())}")
+    except ValueError:
+        return shlex.quote(str(path))
 
 
 @click.command("check")
@@ -223,16 +244,24 @@ def dev(path: Path, once: bool) -> None:
     # Seen before it is read: a save while it is being installed counts as a change.
     seen = state_of(path)
     record = plugins.install(str(path), override=True, told=_steps(False))
-    terminal.write(f"{record.type} is installed; saving a file loads it anew. Ctrl-C ends this.\n")
+    if record.type in built_in_types():
+        terminal.write(f"It stands for the built-in adapter {record.type} until it is removed.\n")
+    told = "saving a file loads it anew. Ctrl-C ends this and leaves it installed."
+    terminal.write(f"{record.type} is installed; {told}\n")
 
     def changed() -> None:
         try:
             plugins.reload(record.type)
-            terminal.write(f"{record.type} is loaded anew.\n")
+            terminal.write(f"{_clock()} {record.type} is loaded anew.\n")
         except BinderclipError as problem:
-            terminal.write(safe(f"{problem.message} The version before stays in force.") + "\n")
+            terminal.write(safe(f"{_clock()} {problem.message}") + "\n")
+            terminal.write("The version before stays in force.\n")
 
     watch_folder(path, seen, changed, once=once)
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")
 
 
 VERBS: dict[str, click.Command] = {

@@ -19,7 +19,7 @@ from binderclip.plugins.install import new_version
 from binderclip.plugins.parsing import JsParser
 from binderclip.plugins.records import PluginStore
 from binderclip.plugins.sources import Source, read_spec
-from binderclip.plugins.uiparser import PROBE, TS, examine
+from binderclip.plugins.uiparser import MAJOR, PROBE, TS, examine
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.loading import load_adapter_from
 from binderclip.sdk.testing.conformance import requirements
@@ -140,7 +140,7 @@ def _npm_tiers(plugin: PluginAdapter) -> tuple[Tier, ...]:
 
 
 def _parser_alone(path: Path, sample: Path | None) -> CheckReport:
-    report = examine(path.parent, path.name, None)
+    report = examine(path.parent, path.name, f"{MAJOR}.0.0")
     return _report(path, path.stem, _parser_findings(path.parent, report, _lines(path, sample)), ())
 
 
@@ -164,12 +164,12 @@ def _on_lines(source: str, lines: list[str]) -> list[Finding]:
     thrown = entries = 0
     for line in lines:
         try:
-            entries += len(parser.parse_line(line, TS) or ())
+            entries += sum(entry is not None for entry in parser.parse_line(line, TS) or ())
         except BinderclipError:
             thrown += 1
     parser.finish(TS)
     told = f"{len(lines)} lines gave {entries} entries; {parser.silent} gave none"
-    found = [Finding(level="ok", message=f"ui-parser.js: {told}.")]
+    found = [Finding(level="ok" if entries else "warn", message=f"ui-parser.js: {told}.")]
     if thrown:
         found.append(Finding(level="fail", message=f"ui-parser.js throws on {thrown} lines."))
     if parser.dropped:

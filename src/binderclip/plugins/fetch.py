@@ -34,6 +34,8 @@ Told = Callable[[str, str], None]
 _NOT_COPIED = shutil.ignore_patterns(
     ".git", "node_modules", "__pycache__", ".venv", "*.pyc", ".mypy_cache", ".pytest_cache"
 )
+_COMPLAINT = re.compile(r"(npm error|npm ERR!|ERROR:)(?: (?:code )?E?\d{3})?(.*)")
+_NOISE = re.compile(r"A complete log|Note that you can|tarball, folder|code\b")
 _NPM_FLAGS = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 
 
@@ -250,5 +252,6 @@ def _tool(
 def _worst(told: str) -> str:
     """The lines of a tool's complaint that say what is wrong."""
     lines = [line.strip() for line in told.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"(npm error|npm ERR|ERROR)", line)]
-    return " ".join((errors or lines)[-4:])[:1000] or "it said nothing"
+    errors = [found[2].strip() for line in lines if (found := _COMPLAINT.match(line))]
+    said = [line for line in errors if line and not _NOISE.match(line)]
+    return " ".join(dict.fromkeys(said[:4] or lines[-4:]))[:1000] or "it said nothing"

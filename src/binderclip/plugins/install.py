@@ -50,8 +50,10 @@ def new_version(
     with _under_construction(store, directory):
         try:
             yield directory, _made(directory, source, scripts, told, builtin_parser)
-        except BaseException:
+        except BaseException as problem:
             shutil.rmtree(directory, ignore_errors=True)
+            if isinstance(problem, BinderclipError):
+                raise _of_the_author(problem, source, directory) from problem
             raise
 
 
@@ -67,6 +69,14 @@ def _made(
     write_description(directory, description)
     told("ready", f"{description.type} {description.version}, {description.bytes} bytes.")
     return description
+
+
+def _of_the_author(problem: BinderclipError, source: Source, directory: Path) -> BinderclipError:
+    """The same problem; it names files as their author knows them, not their copies."""
+    if source.path is not None:
+        for copy in (directory / source.path.name, directory / "package"):
+            problem.message = problem.message.replace(str(copy), str(source.path))
+    return problem
 
 
 @contextlib.contextmanager
@@ -103,7 +113,10 @@ def describe(fetched: Fetched, directory: Path) -> Description:
     try:
         answer = process.call("describe", {}, seconds=DESCRIBE_SECONDS)
     except BinderclipError as problem:
+        # What names its file already needs no other subject.
+        own = problem.message.partition(" failed in describe: ")[2]
         message = problem.message.replace(" failed in describe", " cannot be loaded")
+        message = own if own.startswith("/") else message
         raise ContractError(message, hint=problem.hint) from problem
     finally:
         process.close()

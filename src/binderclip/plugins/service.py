@@ -16,6 +16,7 @@ import msgspec
 from binderclip.contract.errors import (
     AdapterError,
     AdapterLoadError,
+    AdapterNotFound,
     BinderclipError,
     ContractError,
 )
@@ -63,10 +64,15 @@ class Plugins:
         return load_adapter(type, store=self.store)
 
     def record(self, type: str) -> PluginRecord:
+        if self.store.find(type) is None and type in built_in_types():
+            raise AdapterNotFound(
+                f"{type} is built in and no plugin stands for it.",
+                hint="It changes with binderclip itself; it can be disabled and overridden.",
+            )
         return self.store.get(type)
 
     def describe(self, type: str) -> Description:
-        return self.store.description_of(self.store.get(type))
+        return self.store.description_of(self.record(type))
 
     def install(
         self,
@@ -93,25 +99,25 @@ class Plugins:
 
     def reload(self, type: str, *, told: Told = silent) -> PluginRecord:
         """Take over what changed in a local folder; everything of it is loaded anew (P4)."""
-        record = self.store.get(type)
+        record = self.record(type)
         if record.local_path is None:
             return self._describe_again(record, told)
         return self._replace(record, read_spec(record.local_path), told)
 
     def reinstall(self, type: str, *, scripts: bool = False, told: Told = silent) -> PluginRecord:
         """Fetch the same version once more."""
-        record = self.store.get(type)
+        record = self.record(type)
         return self._replace(record, _same_version(record), told, scripts)
 
     def upgrade(self, type: str, *, scripts: bool = False, told: Told = silent) -> PluginRecord:
         """Fetch the newest version of the package."""
-        record = self.store.get(type)
+        record = self.record(type)
         return self._replace(record, _newest(record), told, scripts)
 
     def rollback(self, type: str) -> PluginRecord:
         """Put the version before this one back in force."""
         with self.store.changing():
-            record = self.store.get(type)
+            record = self.record(type)
             if not record.previous or not (self.store.folder / record.previous).is_dir():
                 raise AdapterError(f"{type} has no earlier version to go back to.")
             back = msgspec.structs.replace(
@@ -127,7 +133,7 @@ class Plugins:
     def remove(self, type: str) -> None:
         """Remove a plugin; what it had replaced is in force again."""
         with self.store.changing():
-            record = self.store.get(type)
+            record = self.record(type)
             end_process(self.store.directory_of(record))
             self.store.drop(type)
             self._tidy()
@@ -146,7 +152,7 @@ class Plugins:
     def set_override(self, type: str, *, paused: bool) -> PluginRecord:
         """Let the plugin stand for the built-in adapter of its type, or the built-in itself."""
         with self.store.changing():
-            record = self.store.get(type)
+            record = self.record(type)
             if type not in built_in_types():
                 raise AdapterError(f"{type} is no built-in type, so there is nothing to override.")
             record = msgspec.structs.replace(record, override=True, override_paused=paused)
