@@ -108,6 +108,39 @@ def test_three_equal_failures_pause_agent_and_task_visibly(scene: Scene) -> None
     assert scene.admit() == [other]
 
 
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_what_passes_by_itself_has_all_its_retries_before_the_breaker_trips(
+    scene: Scene, limit: int
+) -> None:
+    """Design 5: equal transient failures trip it only when no retry is left."""
+    agent = scene.agent(retry_limit=limit)
+    scene.wake(agent)
+    for retries in range(limit + 1):
+        (run_id,) = scene.admit()
+        assert paused(scene, agent) == []
+        scene.end(run_id, **OVERLOADED)
+        assert len(scene.queued(agent)) == (1 if retries < limit else 0)
+        scene.clock.pass_minutes(61)
+    assert bool(paused(scene, agent)) is (limit + 1 >= 3)
+
+
+def test_retries_of_several_wakes_trip_the_breaker_together(scene: Scene) -> None:
+    """Design 5: a short row of retries counts on with the next one."""
+    agent = scene.agent(retry_limit=1)
+    for expected in (False, True):
+        scene.wake(agent)
+        for _ in range(2):
+            (run_id,) = scene.admit()
+            scene.end(run_id, **OVERLOADED)
+            scene.clock.pass_minutes(61)
+        assert bool(paused(scene, agent)) is expected
+
+
+def paused(scene: Scene, agent: Agent) -> list[Any]:
+    with scene.db.reading() as connection:
+        return list(Pauses(connection).open(agent.id))
+
+
 def test_a_person_resets_the_breaker_and_failures_count_afresh(scene: Scene) -> None:
     agent = scene.agent()
     for _ in range(3):

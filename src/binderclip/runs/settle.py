@@ -85,20 +85,21 @@ def _follow_up(
     sign = failure_sign(result) if outcome.state != "cancelled" else None
     if sign is not None:
         connection.execute(update(table).where(table.c.id == run["id"]).values(failure=sign))
-    if not _trip(connection, run, result, now):
-        _retry(connection, run, agent, result, now, never_ran)
+    # What passes by itself has its retries first: only a failure that nothing follows may trip.
+    if not _retry(connection, run, agent, result, now, never_ran):
+        _trip(connection, run, result, now)
     if run["task_id"] is not None:
         wake_dependents(connection, run["task_id"], now)
 
 
 def _trip(
     connection: Connection, run: RowMapping, result: ExecutionResult | None, now: float
-) -> bool:
-    """Pause agent and task after equal failures in a row; whether it is paused now."""
+) -> None:
+    """Pause agent and task after equal failures in a row."""
     sign = failure_sign(result)
     pauses = Pauses(connection)
     if result is None or sign is None:
-        return False
+        return
     since = pauses.last_reset(run["agent_id"], run["task_key"]) or ""
     last = select(table.c.failure).where(
         table.c.agent_id == run["agent_id"],
@@ -110,7 +111,7 @@ def _trip(
     )
     signs = connection.scalars(last.order_by(table.c.id.desc()).limit(FAILURES_IN_A_ROW)).all()
     if len(signs) < FAILURES_IN_A_ROW or set(signs) != {sign}:
-        return False
+        return
     reason = f"{FAILURES_IN_A_ROW} runs in a row failed alike, {result.error_code}"
     pauses.add(
         Pause(
@@ -128,7 +129,6 @@ def _trip(
     Activities(connection).note(
         run["company_id"], SYSTEM, "paused", subject, iso_time(now), reason=reason, run=run["id"]
     )
-    return True
 
 
 def _retry(
@@ -138,11 +138,12 @@ def _retry(
     result: ExecutionResult | None,
     now: float,
     never_ran: bool,
-) -> None:
+) -> bool:
+    """Queue another try of what may pass; whether there is one."""
     if run["retries"] >= agent.retry_limit or agent.status == "archived":
-        return
+        return False
     if not (never_ran or (result is not None and _passes(result))):
-        return
+        return False
     start = now if never_ran else now + back_off(run["retries"])
     told = result.retry_not_before if result is not None else None
     if told is not None:
@@ -165,6 +166,7 @@ def _retry(
         ),
         now,
     )
+    return True
 
 
 def _passes(result: ExecutionResult) -> bool:
