@@ -144,3 +144,17 @@ def test_up_on_an_empty_home_offers_an_agent_for_each_runtime_that_is_installed(
         assert person.leaves() == 0
     (agent,) = told(cli, "agents")
     assert (agent["name"], agent["adapterType"]) == ("Claude Code", "claude_local")
+
+
+def test_a_task_says_how_its_worktree_is_made(cli: Cli) -> None:
+    """W1: by options of `tasks create` and `tasks edit`; an empty word takes one back."""
+    cli("tasks", "create", "one", "--branch", "fix/{task}", "--base", "v1", "--dirty")
+    made = json.loads(cli("tasks", "show", "T-1", "--json").stdout)
+    told = (made["branchTemplate"], made["baseRef"], made["withDirtyFiles"])
+    assert told == ("fix/{task}", "v1", True)
+    cli("tasks", "edit", "T-1", "--base", "", "--clean")
+    changed = json.loads(cli("tasks", "show", "T-1", "--json").stdout)
+    told = (changed["branchTemplate"], changed["baseRef"], changed["withDirtyFiles"])
+    assert told == ("fix/{task}", None, False)
+    refused = cli("tasks", "edit", "T-1", "--branch", "no way", code=None)
+    assert "cannot be the name of a branch" in refused.stderr

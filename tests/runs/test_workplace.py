@@ -99,6 +99,29 @@ def test_a_task_works_in_a_worktree_and_every_step_is_a_row(shop: Shop, reposito
     assert again.cwd == one.cwd
 
 
+def test_a_task_says_how_its_worktree_is_made(shop: Shop, repository: Path) -> None:
+    """W1: branch, base and uncommitted files are the task's to choose, for its first run."""
+    old = plain_git(repository, "rev-parse", "HEAD")
+    plain_git(repository, "tag", "v1")
+    commit(repository, "second", a="newer\n")
+    (repository / "loose").write_text("not committed")
+    agent = shop.agent(adapter_config=python("", cwd=str(repository)))
+    how: dict[str, Any] = {"branch_template": "fix/{task}", "base_ref": "v1"}
+    based = shop.task("Old", assignee_agent_id=agent.id, **how)
+    assert worked(shop, based).status == "succeeded"
+    taking = shop.task("Loose", assignee_agent_id=agent.id, with_dirty_files=True)
+    assert worked(shop, taking).status == "succeeded"
+    both = shop.task("Both", assignee_agent_id=agent.id, base_ref="v1", with_dirty_files=True)
+    assert "of the same commit" in (worked(shop, both).error_message or "")
+    made = {one.task_key: one for one in all_workspaces(shop.db).list()}
+    assert (made[based.id].branch, made[based.id].base) == (
+        f"fix/{based.identifier.lower()}-old",
+        old,
+    )
+    assert not (Path(made[based.id].tree) / "loose").exists()
+    assert (Path(made[taking.id].tree) / "loose").read_text() == "not committed"
+
+
 @pytest.mark.parametrize("case", ["cwd", "no repository", "no task"])
 def test_other_runs_work_in_the_directory_itself(
     shop: Shop, repository: Path, tmp_path: Path, case: str

@@ -140,6 +140,28 @@ def test_a_task_is_checked_out_once(served: Served, agent: Working) -> None:
     served.post(f"/api/runs/{other.run_id}/cancel", {"kill": True}, 202)
 
 
+def test_a_task_says_how_its_worktree_is_made(served: Served) -> None:
+    """W1: what cannot be a branch or a ref is refused when it is written."""
+    how = {"branchTemplate": "fix/{task}", "baseRef": "v1.2~3", "withDirtyFiles": True}
+    made = served.post("/api/issues", {"title": "one", **how}, 201)
+    assert {name: made[name] for name in how} == how
+    path = f"/api/issues/{made['id']}"
+    for name, wrong in (
+        ("branchTemplate", "-D"),
+        ("branchTemplate", "a b"),
+        ("branchTemplate", "a..b"),
+        ("branchTemplate", "x.lock"),
+        ("branchTemplate", "@{-1}"),
+        ("baseRef", "--all"),
+        ("baseRef", "a\nb"),
+    ):
+        refused = served.ask("PATCH", path, 422, json={name: wrong})
+        assert list(refused["error"]["fields"]) == [name], wrong
+    change = {"branchTemplate": None, "withDirtyFiles": None}
+    changed = served.ask("PATCH", path, json=change)
+    assert (changed["branchTemplate"], changed["withDirtyFiles"]) == (None, True)
+
+
 def test_issues_are_filtered_and_paged(served: Served) -> None:
     marker = new_id()
     ids = [issue(served, f"{marker} {n}")["id"] for n in range(5)]

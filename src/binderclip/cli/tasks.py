@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any, get_args
+from collections.abc import Callable
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -18,7 +19,25 @@ from binderclip.contract.task import TaskStatus
 
 _HEAD = ("TASK", "STATE", "ASSIGNEE", "CHANGED", "TITLE")
 _json = click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
+Command = TypeVar("Command", bound=Callable[..., Any])
 _states = click.Choice(get_args(TaskStatus))
+
+
+def _branching(command: Command) -> Command:
+    """Options that say how the worktree of a task is made."""
+    for option in (
+        click.option("--dirty/--clean", default=None, help="Take uncommitted files along, or not."),
+        click.option("--base", metavar="REF", help="What its worktree starts from; '' is HEAD."),
+        click.option("--branch", metavar="NAME", help="Its branch, such as 'fix/{task}'."),
+    ):
+        command = option(command)
+    return command
+
+
+def _worktree(branch: str | None, base: str | None, dirty: bool | None) -> dict[str, Any]:
+    told = {"branchTemplate": branch, "baseRef": base}
+    wanted: dict[str, Any] = {name: text or None for name, text in told.items() if text is not None}
+    return wanted if dirty is None else {**wanted, "withDirtyFiles": dirty}
 
 
 @click.group("tasks", invoke_without_command=True)
@@ -96,6 +115,7 @@ def show_command(task: str, as_json: bool) -> None:
 @click.option("--assign", metavar="AGENT", help="Who shall do it; it wakes.")
 @click.option("--cwd", help="Where; the agent's directory if not given.")
 @click.option("--after", multiple=True, metavar="TASK", help="Only when this one is done.")
+@_branching
 @_json
 def create_command(
     title: str,
@@ -103,6 +123,9 @@ def create_command(
     assign: str | None,
     cwd: str | None,
     after: tuple[str, ...],
+    branch: str | None,
+    base: str | None,
+    dirty: bool | None,
     as_json: bool,
 ) -> None:
     """Make a task; its assignee wakes."""
@@ -113,6 +136,7 @@ def create_command(
             "cwd": cwd,
             "assigneeAgentId": find_agent(api, assign)["id"] if assign else None,
             "blockedBy": [api.get(f"/api/issues/{name}")["id"] for name in after],
+            **_worktree(branch, base, dirty),
         }
         made = api.post("/api/issues", wanted)
     _told(made, as_json, f"Made {made['identifier']}.")
@@ -124,6 +148,7 @@ def create_command(
 @click.option("--body", help="Another text.")
 @click.option("--status", type=_states, help="Another state.")
 @click.option("--assign", metavar="AGENT", help="Somebody else.")
+@_branching
 @_json
 def edit_command(
     task: str,
@@ -131,12 +156,16 @@ def edit_command(
     body: str | None,
     status: str | None,
     assign: str | None,
+    branch: str | None,
+    base: str | None,
+    dirty: bool | None,
     as_json: bool,
 ) -> None:
     """Change a task."""
     with Api() as api:
         given = {"title": title, "body": body, "status": status}
         wanted: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        wanted |= _worktree(branch, base, dirty)
         if assign is not None:
             wanted["assigneeAgentId"] = find_agent(api, assign)["id"]
         changed = api.patch(f"/api/issues/{task}", wanted)

@@ -33,6 +33,12 @@ class Task(Wire, frozen=True, kw_only=True, omit_defaults=False):
     cwd: str | None = None
     workspace: WorkspaceMode | None = None
     environment_id: str | None = None
+    branch_template: str | None = None
+    """The branch of its worktree, with `{task}` and `{agent}` in it."""
+    base_ref: str | None = None
+    """What its worktree starts from; the HEAD of its repository if None."""
+    with_dirty_files: bool = False
+    """Whether uncommitted files are taken along into its worktree."""
     checkout_run_id: str | None = None
     created_by: str = "person"
     created_at: str = ""

@@ -32,7 +32,7 @@ from binderclip.workspaces.cleaning import Policy, Verdict, clean, judge
 from binderclip.workspaces.merging import Choice
 from binderclip.workspaces.record import Workspace
 from binderclip.workspaces.repository import reason_against_worktree
-from binderclip.workspaces.worktrees import Wanted, prepare, prepare_directory
+from binderclip.workspaces.worktrees import TEMPLATE, Wanted, prepare, prepare_directory
 
 Port = Callable[[], int | None]
 
@@ -64,6 +64,9 @@ class _Case:
             agent_id=self.agent.id,
             environment_id=self.environment.id if self.environment else None,
             environment_named=bool(task and task.environment_id),
+            template=(task.branch_template if task else None) or TEMPLATE,
+            base=task.base_ref if task else None,
+            dirty=bool(task and task.with_dirty_files),
         )
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 """The newest migration; a database made from these tables is stamped with it."""
 
 
@@ -258,6 +258,9 @@ tasks = Table(
     Column("created_at", AnyText, nullable=False),
     Column("updated_at", AnyText, nullable=False),
     Column("completed_at", AnyText),
+    Column("branch_template", AnyText),
+    Column("base_ref", AnyText),
+    Column("with_dirty_files", Boolean, server_default=false(), nullable=False),
     Index("uq_tasks_number", "company_id", "number", unique=True),
     Index(None, "company_id", "status", "id"),
     Index(None, "assignee_agent_id", "status"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field
 
 from binderclip.contract.agent import WorkspaceMode
 from binderclip.contract.company import LOCAL_COMPANY
@@ -36,6 +37,26 @@ class IssueView(Task, frozen=True, kw_only=True, omit_defaults=False):
 IssuePage = page_of("IssuePage", IssueView)
 
 
+_NO_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|\.lock(/|$)|(^|/)\.|^[-/@]|[/.]$")
+_NO_REF = re.compile(r"[\x00-\x20\x7f]|^-|^$")
+
+
+def _fits_branch(text: str) -> str:
+    if not text or _NO_BRANCH.search(text):
+        raise ValueError("cannot be the name of a branch")
+    return text
+
+
+def _fits_ref(text: str) -> str:
+    if _NO_REF.search(text):
+        raise ValueError("cannot name a commit")
+    return text
+
+
+_Branch = Annotated[str, Field(max_length=200), AfterValidator(_fits_branch)]
+_Ref = Annotated[str, Field(max_length=250), AfterValidator(_fits_ref)]
+
+
 class IssueFields(Body):
     body: Annotated[Text | None, Field(validation_alias=AliasChoices("body", "description"))] = None
     priority: Priority | None = None
@@ -48,6 +69,11 @@ class IssueFields(Body):
     cwd: Annotated[str, Field(max_length=4096)] | None = None
     workspace: WorkspaceMode | None = None
     environment_id: ShortId | None = None
+    branch_template: _Branch | None = None
+    base_ref: (
+        Annotated[str, Field(max_length=250, pattern=r"^[^-\s][^\s\x00-\x1f\x7f]*$")] | None
+    ) = None
+    with_dirty_files: bool | None = None
 
 
 class NewIssue(IssueFields):
@@ -273,7 +299,7 @@ def _created(
 
 def _fields(body: IssueFields) -> dict[str, Any]:
     fields = body.given()
-    for name in ("title", "status", "priority", "body", "blocked_by"):
+    for name in ("title", "status", "priority", "body", "blocked_by", "with_dirty_files"):
         if name in fields and fields[name] is None:
             del fields[name]
     if "blocked_by" in fields:
