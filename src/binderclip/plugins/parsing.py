@@ -145,7 +145,8 @@ class JsParser(DistantParser):
         given = [[line, ts] for _, line, ts in lines]
         text = self.process.call("parse", {"lines": given}, seconds=BATCH_SECONDS)
         try:
-            return json.loads(_HALF.sub("\\1\ufffd", text))
+            whole = _HALF.sub("\\1\ufffd", text) if "\\ud" in text else text
+            return json.loads(whole)
         except (ValueError, TypeError, RecursionError) as problem:
             raise AdapterError("the parser's answers are no JSON") from problem
 

@@ -9,25 +9,29 @@ import json
 from decimal import Decimal
 from typing import Any, get_args
 
-import msgspec
-
 from binderclip.contract.entry import (
     ENTRY_KINDS,
+    Assistant,
     ChangeType,
     Diff,
     Entry,
     Init,
     Result,
+    Stderr,
     Stdout,
+    System,
+    Thinking,
     ToolCall,
     ToolKind,
     ToolResult,
+    User,
 )
 
 MOST_ENTRIES = 200
 _CHANGES = get_args(ChangeType)
 _TOOL_KINDS = get_args(ToolKind)
-_TEXTS = frozenset(("assistant", "thinking", "user", "stderr", "system", "stdout"))
+_GROWING = {"assistant": Assistant, "thinking": Thinking}
+_TEXTS = {**_GROWING, "user": User, "stderr": Stderr, "system": System, "stdout": Stdout}
 
 
 class Repair:
@@ -164,13 +168,10 @@ def _plain(kind: str, item: dict[str, Any], ts: str, parent: str | None) -> Entr
     text = item.get("text")
     if not isinstance(text, str):
         return None
-    told: dict[str, Any] = {"kind": kind, "ts": ts, "text": text}
-    if kind in ("assistant", "thinking") and item.get("delta") is True:
-        told["delta"] = True
-    if parent:
-        told["parentToolUseId"] = parent
-    made: Entry = msgspec.convert(told, Entry)
-    return made
+    if kind in _GROWING:
+        delta = item.get("delta") is True
+        return _GROWING[kind](ts=ts, text=text, delta=delta, parent_tool_use_id=parent)
+    return _TEXTS[kind](ts=ts, text=text, parent_tool_use_id=parent)
 
 
 def _diff(item: dict[str, Any], ts: str, parent: str | None) -> Entry | None:
