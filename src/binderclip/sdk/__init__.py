@@ -41,7 +41,7 @@ from binderclip.contract.run import (
 )
 from binderclip.contract.session import SessionCodec, SessionManagement
 from binderclip.sdk.adapter import Adapter, Call, CliAdapter, Command, ExecutionContext, Host, Plan
-from binderclip.sdk.checks import CheckCall, version_of
+from binderclip.sdk.checks import CheckCall, version_check, version_of
 from binderclip.sdk.child import ChildOptions, ChildResult, run_child_process
 from binderclip.sdk.config import (
     AdapterConfig,
@@ -164,5 +164,6 @@ __all__ = [
     "run_child_process",
     "safe_session_id",
     "skill_summary",
+    "version_check",
     "version_of",
 ]

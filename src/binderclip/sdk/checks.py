@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from binderclip.sdk.adapter import Adapter
 
 VERSION_SECONDS = 20
+_NUMBER = re.compile(r"\d+(?:\.\d+)+(?:-[\w.]*\w)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,20 @@ def version_of(program: Path, env: Mapping[str, str], *arguments: str) -> str | 
         return None
     text = done.stdout.decode("utf-8", "replace").strip()
     return text.split("\n", 1)[0] if done.returncode == 0 and text else None
+
+
+def version_check(label: str, program: Path, env: Mapping[str, str], hint: str = "") -> Check:
+    """The version of a CLI that can be started, or that it told none."""
+    told = version_of(program, env)
+    if told is None:
+        return Check(
+            code="version_unknown",
+            level="warn",
+            message=f"{program} did not tell its version.",
+            hint=f"Run it with --version as this user{f'; {hint}' if hint else ''}.",
+        )
+    number = _NUMBER.search(told)
+    return Check(code="version", level="info", message=f"{label} {number[0] if number else told}.")
 
 
 def _program(

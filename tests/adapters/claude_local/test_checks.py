@@ -38,7 +38,7 @@ def found(
 
 def test_the_version_is_told(home: Path) -> None:
     """E2."""
-    assert found(home)["version_ok"].message == "Claude Code 2.1.325 (Claude Code)."
+    assert found(home)["version"].message == "Claude Code 2.1.325."
 
 
 def test_a_command_that_does_not_start_is_a_warning(home: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_command_that_does_not_start_is_a_warning(home: Path) -> None:
 def test_no_process_is_started_before_a_run(home: Path) -> None:
     """E3: the checks that block start nothing."""
     (home / "bin" / "claude").write_text(f"#!/bin/sh\ntouch {home}/started\n")
-    assert "version_ok" not in found(home, depth="preflight")
+    assert "version" not in found(home, depth="preflight")
     assert not (home / "started").exists()
 
 

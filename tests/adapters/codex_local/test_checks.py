@@ -47,7 +47,7 @@ def call(home: Path, env: dict[str, str] | None = None) -> CheckCall:
 
 def test_the_version_is_told(home: Path) -> None:
     """E2."""
-    assert found(home)["version_ok"].message == "Codex codex-cli 0.166.0."
+    assert found(home)["version"].message == "Codex 0.166.0."
 
 
 def test_a_launcher_that_does_not_start_is_a_warning(home: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_launcher_that_does_not_start_is_a_warning(home: Path) -> None:
 def test_no_process_is_started_before_a_run(home: Path) -> None:
     """E3: the checks that block start nothing."""
     answer(home, f"touch {home}/started")
-    assert "version_ok" not in found(home, depth="preflight")
+    assert "version" not in found(home, depth="preflight")
     assert not (home / "started").exists()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from binderclip.adapters.claude_local.config import ClaudeConfig
-from binderclip.sdk import Check, CheckCall, CliAdapter, parse_json, version_of
+from binderclip.sdk import Check, CheckCall, CliAdapter, parse_json, version_check
 from binderclip.sdk.live import live_check
 
 SANDBOX_PROGRAMS = ("bwrap", "socat")
@@ -23,7 +23,9 @@ def claude_checks(call: CheckCall, adapter: CliAdapter) -> Iterator[Check]:
     yield from _network(call, config)
     if call.program is None or call.depth == "preflight":
         return
-    yield _version(call, call.program)
+    yield version_check(
+        "Claude Code", call.program, call.env, "reinstall Claude Code if it does not start"
+    )
     if call.depth == "live":
         yield live_check(adapter, call)
 
@@ -33,18 +35,6 @@ def visible_skills(call: CheckCall) -> list[str]:
     homes = (_config_home(call), call.cwd / ".claude")
     found = {path.parent.name for home in homes for path in home.glob("skills/*/SKILL.md")}
     return sorted(found)
-
-
-def _version(call: CheckCall, program: Path) -> Check:
-    version = version_of(program, call.env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message=f"{program} --version gave no answer.",
-            hint="Run it by hand; reinstall Claude Code if it does not start.",
-        )
-    return Check(code="version_ok", level="info", message=f"Claude Code {version}.")
 
 
 def _credential(call: CheckCall) -> Iterator[Check]:

@@ -17,7 +17,7 @@ from binderclip.sdk import (
     as_string,
     parse_json,
     parse_object,
-    version_of,
+    version_check,
 )
 from binderclip.sdk.live import live_check
 
@@ -39,7 +39,7 @@ def codex_checks(call: CheckCall, adapter: CliAdapter) -> Iterator[Check]:
     yield _network(config)
     if call.program is None or call.depth == "preflight":
         return
-    yield _version(call, call.program)
+    yield version_check("Codex", call.program, call.env, "its launcher needs node on PATH")
     if call.depth == "live":
         yield live_check(adapter, call)
 
@@ -75,18 +75,6 @@ def codex_models(call: CheckCall) -> list[Model]:
         for model in (listed if isinstance(listed, list) else ())
         if isinstance(model, dict) and model.get("slug") and model.get("visibility") == "list"
     ]
-
-
-def _version(call: CheckCall, program: Path) -> Check:
-    version = version_of(program, call.env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message=f"{program} --version gave no answer.",
-            hint="Run it by hand; its launcher needs node on PATH.",
-        )
-    return Check(code="version_ok", level="info", message=f"Codex {version}.")
 
 
 def _settings(call: CheckCall) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from binderclip.adapters.copilot_local.config import CopilotConfig
-from binderclip.sdk import Check, CheckCall, as_string_array, parse_json, version_of
+from binderclip.sdk import Check, CheckCall, as_string_array, parse_json, version_check
 
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 PROVIDER_KEYS = (
@@ -21,7 +21,9 @@ def findings(call: CheckCall) -> Iterator[Check]:
     """Everything but the live call."""
     config: CopilotConfig = call.config
     if call.depth != "preflight" and call.program is not None:
-        yield _version(call.program, call.env)
+        yield version_check(
+            "GitHub Copilot CLI", call.program, call.env, "installed by npm, it needs Node"
+        )
     yield from _credential(call, config)
     yield from _network(config)
     yield from _workspace(call)
@@ -87,19 +89,6 @@ def _logged_in(env: Mapping[str, str]) -> bool:
     """Whether the CLI remembers an account; its secret may be in the system's keychain."""
     stored = user_settings(env, "config.json") | user_settings(env)
     return any(stored.get(key) for key in ("loggedInUsers", "lastLoggedInUser", "copilotTokens"))
-
-
-def _version(program: Path, env: Mapping[str, str]) -> Check:
-    told = version_of(program, env)
-    if told is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message="The command did not tell its version.",
-            hint="Run it with --version as this user; installed by npm, it needs Node.",
-        )
-    version = told.removeprefix("GitHub Copilot CLI ").rstrip(".")
-    return Check(code="version", level="info", message=f"GitHub Copilot CLI {version}.")
 
 
 def _network(config: CopilotConfig) -> Iterator[Check]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from binderclip.sdk import Attachment, Diff, ToolKind, as_string, parse_object
 from binderclip.sdk.diff import edit_diff, patch_diff, written_diff
+from binderclip.sdk.tools import Titles, title_from
 
 KINDS: dict[str, ToolKind] = {
     **dict.fromkeys(("bash", "powershell", "local_shell"), "shell"),
@@ -19,7 +20,7 @@ KINDS: dict[str, ToolKind] = {
     "update_todo": "todo",
     **dict.fromkeys(("task", "read_agent", "list_agents", "write_agent"), "agent"),
 }
-_TITLES: dict[ToolKind, tuple[str, ...]] = {
+_TITLES: Titles = {
     "shell": ("command", "shellId"),
     "read": ("path",),
     "write": ("path",),
@@ -40,11 +41,7 @@ def kind_of(name: str, call: dict[str, Any]) -> ToolKind:
 
 def title_of(kind: ToolKind, arguments: dict[str, Any], fallback: str) -> str | None:
     """The one argument that says what the call is about, else Copilot's own words."""
-    for key in _TITLES.get(kind, ()):
-        text = arguments.get(key)
-        if isinstance(text, str) and text:
-            return text
-    return fallback or None
+    return title_from(_TITLES, kind, arguments) or fallback or None
 
 
 def with_items(arguments: dict[str, Any]) -> dict[str, Any]:

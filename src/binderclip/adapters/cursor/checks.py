@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from binderclip.adapters.cursor.config import CursorConfig
-from binderclip.sdk import Check, CheckCall, version_of
+from binderclip.sdk import Check, CheckCall, version_check, version_of
 
 KEYS = ("CURSOR_API_KEY", "CURSOR_AUTH_TOKEN")
 
@@ -15,7 +15,9 @@ def findings(call: CheckCall) -> Iterator[Check]:
     """Everything but the live call."""
     config: CursorConfig = call.config
     if call.depth != "preflight" and call.program is not None:
-        yield _version(call.program, call.env)
+        yield version_check(
+            "Cursor CLI", call.program, call.env, "reinstall Cursor CLI if it does not start"
+        )
     yield _credential(call)
     yield from _workspace(call.cwd, config)
     if config.effort:
@@ -25,18 +27,6 @@ def findings(call: CheckCall) -> Iterator[Check]:
             message="effort has no effect: Cursor has it in the model's name.",
             hint="Set model to a name that says it, such as gpt-5.5-high.",
         )
-
-
-def _version(program: Path, env: Mapping[str, str]) -> Check:
-    version = version_of(program, env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message="The command did not tell its version.",
-            hint="Run it with --version as this user; reinstall Cursor CLI if it does not start.",
-        )
-    return Check(code="version", level="info", message=f"Cursor CLI {version}.")
 
 
 def _credential(call: CheckCall) -> Check:

@@ -11,11 +11,11 @@ from typing import Any
 from binderclip.adapters.cursor.failures import failure_of_words, says_unknown_session, told
 from binderclip.adapters.cursor.tools import (
     KINDS,
+    TITLES,
     content_of,
     diff_of,
     named,
     outcome_of,
-    title_of,
     with_items,
 )
 from binderclip.sdk import (
@@ -34,6 +34,7 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
+from binderclip.sdk.tools import title_from
 from binderclip.sdk.usage import count
 
 MOST_DENIALS = 100
@@ -135,7 +136,7 @@ class CursorParser(JsonParser):
         code = _exit_code(given.get("exitCode"))
         failed = ending not in ("success", "")
         if ending == "rejected":
-            self._denied(id, title_of(kind, args) or name)
+            self._denied(id, title_from(TITLES, kind, args) or name)
         result = ToolResult(
             ts=ts,
             tool_use_id=id,
@@ -192,7 +193,7 @@ def _call(name: str, args: _Event, id: str, ts: str) -> ToolCall:
         input=with_items(args) if kind == "todo" else args,
         tool_use_id=id or None,
         tool_kind=kind,
-        title=title_of(kind, args),
+        title=title_from(TITLES, kind, args),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from binderclip.sdk import Diff, ToolKind, as_string, parse_json, parse_object
 from binderclip.sdk.diff import edit_diff, patch_diff, written_diff
+from binderclip.sdk.tools import Titles
 
 SUFFIX = "ToolCall"
 KINDS: dict[str, ToolKind] = {
@@ -21,7 +22,7 @@ KINDS: dict[str, ToolKind] = {
     "task": "agent",
     **dict.fromkeys(("mcp", "getMcpTools", "listMcpResources", "readMcpResource"), "mcp"),
 }
-_TITLES: dict[ToolKind, tuple[str, ...]] = {
+TITLES: Titles = {
     "shell": ("command",),
     "read": ("path", "paths"),
     "write": ("path",),
@@ -44,12 +45,6 @@ def named(call: object) -> tuple[str, dict[str, Any]]:
         if key == "function" and isinstance(value, dict):
             return as_string(value.get("name")), {**value, "args": _arguments(value)}
     return "", {}
-
-
-def title_of(kind: ToolKind, args: dict[str, Any]) -> str | None:
-    """The one argument that says what the call is about."""
-    found = (args.get(key) for key in _TITLES.get(kind, ()))
-    return next((text for text in found if isinstance(text, str) and text), None)
 
 
 def with_items(args: dict[str, Any]) -> dict[str, Any]:

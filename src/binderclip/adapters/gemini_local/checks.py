@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from binderclip.adapters.gemini_local.config import GeminiConfig
-from binderclip.sdk import Check, CheckCall, as_string, parse_json, parse_object, version_of
+from binderclip.sdk import Check, CheckCall, as_string, parse_json, parse_object, version_check
 
 SETTINGS_HINT = 'Set "security": {"auth": {"selectedType": "gemini-api-key"}} in {path}.'
 
@@ -16,7 +16,7 @@ def findings(call: CheckCall) -> Iterator[Check]:
     """What is found without a call to the model."""
     config: GeminiConfig = call.config
     if call.depth != "preflight" and call.program is not None:
-        yield _version(call.program, call.env)
+        yield version_check("Gemini CLI", call.program, call.env, "it needs Node 20 or newer")
     settings = user_settings(call.env)
     yield from credential(call, settings)
     yield from _statistics(settings, call.env)
@@ -137,18 +137,6 @@ def _missing_level(call: CheckCall) -> Any:
 
 def _select_key_hint(env: Mapping[str, str]) -> str:
     return SETTINGS_HINT.replace("{path}", str(gemini_home(env) / "settings.json"))
-
-
-def _version(program: Path, env: Mapping[str, str]) -> Check:
-    version = version_of(program, env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message="The command did not tell its version.",
-            hint="Run it with --version as this user; it needs Node 20 or newer.",
-        )
-    return Check(code="version", level="info", message=f"Gemini CLI {version}.")
 
 
 def _statistics(settings: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[Check]:

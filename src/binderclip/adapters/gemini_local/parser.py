@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from binderclip.adapters.gemini_local import failures
-from binderclip.adapters.gemini_local.tools import diff_of, kind_of, title_of, with_items
+from binderclip.adapters.gemini_local.tools import TITLES, kind_of
 from binderclip.sdk import (
     Assistant,
     Entry,
@@ -32,6 +32,7 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
+from binderclip.sdk.tools import diff_from, title_from, with_todo_items
 from binderclip.sdk.usage import count
 
 EXIT_WORDS = "Command exited with code: "
@@ -164,10 +165,10 @@ class GeminiParser(JsonParser):
             ToolCall(
                 ts=ts,
                 name=name,
-                input=with_items(parameters) if kind == "todo" else parameters,
+                input=with_todo_items(parameters, "description") if kind == "todo" else parameters,
                 tool_use_id=id or None,
                 tool_kind=kind,
-                title=title_of(kind, parameters),
+                title=title_from(TITLES, kind, parameters),
             ),
         )
 
@@ -186,7 +187,7 @@ class GeminiParser(JsonParser):
             exit_code=_exit_code(output) if kind == "shell" else None,
             duration_ms=_milliseconds(began, as_string(event.get("timestamp"))),
         )
-        return (result,) if failed else (result, *diff_of(kind, parameters, id, ts))
+        return (result,) if failed else (result, *diff_from(kind, parameters, id, ts))
 
     def _error(self, event: dict[str, Any], ts: str) -> Sequence[Entry]:
         message = as_string(event.get("message"))

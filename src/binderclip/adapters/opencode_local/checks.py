@@ -8,7 +8,8 @@ from typing import Any
 
 from binderclip.adapters.opencode_local import settings
 from binderclip.adapters.opencode_local.config import OpenCodeConfig
-from binderclip.sdk import Check, CheckCall, as_string, parse_json, parse_object, version_of
+from binderclip.sdk import Check, CheckCall, as_string, parse_json, parse_object, version_check
+from binderclip.sdk.credentials import key_check, keys_in, stored_check
 
 KEYS: dict[str, tuple[str, ...]] = {
     "amazon-bedrock": ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
@@ -35,7 +36,7 @@ def findings(call: CheckCall) -> Iterator[Check]:
     """Everything but the live call."""
     config: OpenCodeConfig = call.config
     if call.depth != "preflight" and call.program is not None:
-        yield _version(call.program, call.env)
+        yield version_check("OpenCode", call.program, call.env)
     yield from credential(config, call.env)
     yield from _variables(call.env)
     yield _permissions(config)
@@ -46,14 +47,12 @@ def credential(config: OpenCodeConfig, env: Mapping[str, str]) -> Iterator[Check
     """Whose credential the configured provider would use; any provider's if none is configured."""
     model = config.model or as_string(settings.user_settings(env).get("model"))
     provider = model.partition("/")[0]
-    logins, keys = _logins(env), _keys(env)
+    logins, keys = _logins(env), keys_in(env, KEYS)
     for name in [provider] if provider else sorted({*logins, *keys}):
         if name in logins:
-            yield _stored(name, logins[name])
+            yield stored_check(name, logins[name])
         elif name in keys:
-            yield Check(
-                code="credential_api_key", level="info", message=f"Uses {keys[name]} for {name}."
-            )
+            yield key_check(name, keys[name])
     if provider and provider not in logins and provider not in keys:
         yield _missing(provider, env)
     elif not provider and not logins and not keys:
@@ -75,22 +74,6 @@ def _logins(env: Mapping[str, str]) -> dict[str, str]:
             return {}
     stored: dict[str, Any] = parse_json(text) or {}
     return {name: as_string(parse_object(item).get("type")) for name, item in stored.items()}
-
-
-def _keys(env: Mapping[str, str]) -> dict[str, str]:
-    """Providers with a key in the environment, and the variable's name."""
-    found = ((name, next((key for key in keys if env.get(key)), "")) for name, keys in KEYS.items())
-    return {name: key for name, key in found if key}
-
-
-def _stored(provider: str, kind: str) -> Check:
-    if kind == "oauth":
-        return Check(
-            code="credential_login", level="info", message=f"Uses the stored {provider} login."
-        )
-    return Check(
-        code="credential_stored_key", level="info", message=f"Uses the stored {provider} key."
-    )
 
 
 def _missing(provider: str, env: Mapping[str, str]) -> Check:
@@ -120,18 +103,6 @@ def _variables(env: Mapping[str, str]) -> Iterator[Check]:
                 message=f"{name} is no JSON object, so a run's settings cannot be added to it.",
                 hint=f"Write it as JSON without comments, or unset {name}.",
             )
-
-
-def _version(program: Path, env: Mapping[str, str]) -> Check:
-    version = version_of(program, env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message="The command did not tell its version.",
-            hint="Run it with --version as this user.",
-        )
-    return Check(code="version", level="info", message=f"OpenCode {version}.")
 
 
 def _permissions(config: OpenCodeConfig) -> Check:

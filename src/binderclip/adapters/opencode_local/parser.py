@@ -19,7 +19,6 @@ from binderclip.adapters.opencode_local.tools import (
     diff_of,
     kind_of,
     title_of,
-    with_items,
 )
 from binderclip.sdk import (
     Assistant,
@@ -40,6 +39,7 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
+from binderclip.sdk.tools import with_todo_items
 from binderclip.sdk.usage import add, count, total_tokens
 
 UNKNOWN_SESSION = "Session not found"
@@ -173,7 +173,7 @@ class OpenCodeParser(JsonParser):
         call = ToolCall(
             ts=ts,
             name=as_string(given.get("tool"), name) if name == "invalid" else name,
-            input=with_items(given) if kind == "todo" else given,
+            input=with_todo_items(given) if kind == "todo" else given,
             tool_use_id=id or None,
             tool_kind=kind,
             title=title_of(given, state),

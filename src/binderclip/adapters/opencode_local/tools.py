@@ -46,17 +46,6 @@ def title_of(given: dict[str, Any], state: dict[str, Any]) -> str | None:
     return as_string(given.get("filePath")) or as_string(state.get("title")) or None
 
 
-def with_items(given: dict[str, Any]) -> dict[str, Any]:
-    """A todo call's input in the form that renderers know."""
-    todos = given.get("todos")
-    items = [
-        {"text": as_string(todo.get("content")), "status": as_string(todo.get("status"))}
-        for todo in (todos if isinstance(todos, list) else [])
-        if isinstance(todo, dict)
-    ]
-    return {**given, "items": items}
-
-
 def diff_of(
     kind: ToolKind, given: dict[str, Any], metadata: dict[str, Any], tool_use_id: str, ts: str
 ) -> tuple[Diff, ...]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from binderclip.adapters.pi_local.config import PiConfig
-from binderclip.sdk import Check, CheckCall, as_string, parse_json, parse_object, version_of
+from binderclip.sdk import Check, CheckCall, as_string, parse_json, parse_object, version_check
+from binderclip.sdk.credentials import key_check, keys_in, stored_check
 
 KEYS: dict[str, tuple[str, ...]] = {
     "amazon-bedrock": ("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"),
@@ -37,7 +38,7 @@ def findings(call: CheckCall) -> Iterator[Check]:
     """Everything but the live call."""
     config: PiConfig = call.config
     if call.depth != "preflight" and call.program is not None:
-        yield _version(call.program, call.env)
+        yield version_check("Pi", call.program, call.env, "it needs Node 22.19 or newer")
     yield from credential(config, call.env)
     yield _permissions(config)
     yield from _project(config, call.cwd)
@@ -61,14 +62,12 @@ def user_settings(env: Mapping[str, str], name: str = "settings.json") -> dict[s
 def credential(config: PiConfig, env: Mapping[str, str]) -> Iterator[Check]:
     """Whose credential the configured provider would use; any provider's if none is configured."""
     provider = _provider(config, env)
-    stored, keys = user_settings(env, "auth.json"), _keys(env)
+    stored, keys = user_settings(env, "auth.json"), keys_in(env, KEYS)
     for name in [provider] if provider else sorted({*stored, *keys}):
         if name in stored:
-            yield _stored(name, as_string(parse_object(stored[name]).get("type")))
+            yield stored_check(name, as_string(parse_object(stored[name]).get("type")))
         elif name in keys:
-            yield Check(
-                code="credential_api_key", level="info", message=f"Uses {keys[name]} for {name}."
-            )
+            yield key_check(name, keys[name])
     if provider and provider not in stored and provider not in keys:
         yield _missing(provider, env)
     elif not provider and not stored and not keys:
@@ -89,22 +88,6 @@ def _provider(config: PiConfig, env: Mapping[str, str]) -> str:
     return "" if config.model else as_string(user_settings(env).get("defaultProvider"))
 
 
-def _keys(env: Mapping[str, str]) -> dict[str, str]:
-    """Providers with a key in the environment, and the variable's name."""
-    found = ((name, next((key for key in keys if env.get(key)), "")) for name, keys in KEYS.items())
-    return {name: key for name, key in found if key}
-
-
-def _stored(provider: str, kind: str) -> Check:
-    if kind == "oauth":
-        return Check(
-            code="credential_login", level="info", message=f"Uses the stored {provider} login."
-        )
-    return Check(
-        code="credential_stored_key", level="info", message=f"Uses the stored {provider} key."
-    )
-
-
 def _missing(provider: str, env: Mapping[str, str]) -> Check:
     """Never an error: models.json can hold a key, and local models need none."""
     own = parse_object(user_settings(env, "models.json").get("providers"))
@@ -121,18 +104,6 @@ def _missing(provider: str, env: Mapping[str, str]) -> Check:
         message=f"No login and no key was found for the provider {provider}.",
         hint=f"Run `pi` once as this user and use /login, or set {key}.",
     )
-
-
-def _version(program: Path, env: Mapping[str, str]) -> Check:
-    version = version_of(program, env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message="The command did not tell its version.",
-            hint="Run it with --version as this user; it needs Node 22.19 or newer.",
-        )
-    return Check(code="version", level="info", message=f"Pi {version}.")
 
 
 def _permissions(config: PiConfig) -> Check:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from binderclip.adapters.qwen_local import settings
 from binderclip.adapters.qwen_local.config import QwenConfig
-from binderclip.sdk import Check, CheckCall, parse_object, version_of
+from binderclip.sdk import Check, CheckCall, parse_object, version_check
 
 KEY_OF = {
     "openai": "OPENAI_API_KEY",
@@ -22,7 +22,7 @@ def findings(call: CheckCall) -> Iterator[Check]:
     """What is found without a call to the model."""
     config: QwenConfig = call.config
     if call.depth != "preflight" and call.program is not None:
-        yield _version(call.program, call.env)
+        yield version_check("Qwen Code", call.program, call.env, "it needs Node 22 or newer")
     if call.program is not None:
         yield from _search_program(call.program)
     kind = (
@@ -87,18 +87,6 @@ def _has_other_key(call: CheckCall) -> bool:
 
 def _settings_path(env: Mapping[str, str]) -> Path:
     return settings.qwen_home(env) / "settings.json"
-
-
-def _version(program: Path, env: Mapping[str, str]) -> Check:
-    version = version_of(program, env)
-    if version is None:
-        return Check(
-            code="version_unknown",
-            level="warn",
-            message="The command did not tell its version.",
-            hint="Run it with --version as this user; it needs Node 22 or newer.",
-        )
-    return Check(code="version", level="info", message=f"Qwen Code {version}.")
 
 
 def _search_program(program: Path) -> Iterator[Check]:

@@ -12,11 +12,9 @@ from typing import Any
 
 from binderclip.adapters.qwen_local import failures
 from binderclip.adapters.qwen_local.tools import (
-    diff_of,
+    TITLES,
     exit_code_of,
     kind_of,
-    title_of,
-    with_items,
 )
 from binderclip.sdk import (
     Assistant,
@@ -40,6 +38,7 @@ from binderclip.sdk import (
     parse_object,
     safe_session_id,
 )
+from binderclip.sdk.tools import diff_from, title_from, with_todo_items
 from binderclip.sdk.usage import add, count, from_inclusive
 
 UNKNOWN_SESSION = "No saved session found with ID "
@@ -171,10 +170,10 @@ class QwenParser(JsonParser):
         return ToolCall(
             ts=ts,
             name=name,
-            input=with_items(parameters) if kind == "todo" else parameters,
+            input=with_todo_items(parameters) if kind == "todo" else parameters,
             tool_use_id=id or None,
             tool_kind=kind,
-            title=title_of(kind, parameters),
+            title=title_from(TITLES, kind, parameters),
             parent_tool_use_id=parent,
         )
 
@@ -207,7 +206,7 @@ class QwenParser(JsonParser):
             parent_tool_use_id=parent,
         )
         if not is_error:
-            yield from diff_of(kind, parameters, id, ts)
+            yield from diff_from(kind, parameters, id, ts)
 
     def _stream_event(self, event: dict[str, Any], ts: str) -> Sequence[Entry] | None:
         inner = parse_object(event.get("event"))

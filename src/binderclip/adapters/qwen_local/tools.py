@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from binderclip.sdk import Diff, ToolKind, as_string
-from binderclip.sdk.diff import edit_diff, written_diff
+from binderclip.sdk import ToolKind
+from binderclip.sdk.tools import Titles
 
 KINDS: dict[str, ToolKind] = {
     "run_shell_command": "shell",
@@ -28,7 +26,7 @@ KINDS: dict[str, ToolKind] = {
     "task": "agent",
     "read_mcp_resource": "mcp",
 }
-_TITLES: dict[ToolKind, tuple[str, ...]] = {
+TITLES: Titles = {
     "shell": ("command",),
     "read": ("file_path", "absolute_path", "path"),
     "write": ("file_path",),
@@ -47,39 +45,6 @@ def kind_of(name: str) -> ToolKind:
     if found is not None:
         return found
     return "mcp" if name.startswith("mcp__") else "other"
-
-
-def title_of(kind: ToolKind, parameters: dict[str, Any]) -> str | None:
-    """The one parameter that says what the call is about."""
-    for key in _TITLES.get(kind, ()):
-        text = parameters.get(key)
-        if isinstance(text, str) and text:
-            return text
-    return None
-
-
-def with_items(parameters: dict[str, Any]) -> dict[str, Any]:
-    """A todo call's input in the form that renderers know."""
-    todos = parameters.get("todos")
-    items = [
-        {"text": as_string(todo.get("content")), "status": as_string(todo.get("status"))}
-        for todo in (todos if isinstance(todos, list) else [])
-        if isinstance(todo, dict)
-    ]
-    return {**parameters, "items": items}
-
-
-def diff_of(
-    kind: ToolKind, parameters: dict[str, Any], tool_use_id: str, ts: str
-) -> tuple[Diff, ...]:
-    """What a successful write or edit changed, by its own parameters."""
-    path = as_string(parameters.get("file_path"))
-    if kind == "write":
-        return written_diff(ts, path, as_string(parameters.get("content")), tool_use_id)
-    if kind == "edit" and path:
-        old, new = (as_string(parameters.get(key)) for key in ("old_string", "new_string"))
-        return edit_diff(ts, path, old, new, tool_use_id)
-    return ()
 
 
 def exit_code_of(content: str) -> int | None:
