@@ -18,8 +18,9 @@ from binderclip.jobs.store import JobStore
 from binderclip.plugins.registry import list_adapters, load_adapter
 from binderclip.sdk.testing.fixtures import cases_of
 from binderclip.store.home import Home
+from binderclip.store.runfile import write_order
 from tests.jobs.hostile import HOSTILE, hostile_run
-from tests.jobs.recorded import recorded_run, spoken_run
+from tests.jobs.recorded import attempt_files, finish, order_for, recorded_run, spoken_run
 
 SECRET = "ghp_" + "a1B2" * 9
 
@@ -86,6 +87,18 @@ def test_a_secret_refuses_the_export_and_names_its_place(home: Home, format: For
         export(home, order.id, format, env={})
     assert SECRET not in str(no.value)
     assert SECRET not in "".join(no.value.fields) and "--redact" in (no.value.hint or "")
+
+
+def test_a_place_is_named_once_however_often_a_text_is_kept(home: Home) -> None:
+    adapter = load_adapter("process")
+    order = order_for(adapter)
+    write_order(home, order)
+    attempt_files(home, order, f"it is {SECRET}\n".encode())
+    finish(home, order)
+    with pytest.raises(SecretFound) as no:
+        export(home, order.id, "markdown", env={})
+    places = str(no.value).removeprefix("The export would give away ").rstrip(".").split("; ")
+    assert len(places) == len(set(places)) == 2
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -355,6 +355,19 @@ def test_history_costs_and_activity_tell_what_happened(served: Served, waiting: 
     assert served.get(f"/api/runs/{run['id']}/job") == detail
 
 
+def test_a_job_is_a_file_to_share_as_its_runs_are(served: Served, waiting: Any) -> None:
+    """N4: all formats of a job by its id, with a name that says what it is."""
+    run = served.ran("echo hello")
+    (checkpoint,) = waiting(lambda: served.get(f"/api/runs/{run['id']}/checkpoints"))
+    job_id = checkpoint["jobId"]
+    for format in ("entries", "events", "markdown", "html"):
+        answer = served.client.get(f"/api/jobs/{job_id}/export?format={format}")
+        assert answer.status_code == 200
+        assert "hello" in answer.text
+        assert f"job-{job_id[-8:]}." in answer.headers["content-disposition"]
+    served.get(f"/api/jobs/{run['id']}/export", 404)
+
+
 def test_the_events_of_a_run_are_told_page_by_page(served: Served, waiting: Any) -> None:
     """N3, N4: the same events as the export's, in order; none before the run is over."""
     run_id = served.ran("echo hello")["id"]

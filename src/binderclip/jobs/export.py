@@ -81,12 +81,14 @@ def runs_of(home: Home, run_or_job_id: str) -> list[str]:
 
 def _refuse_secrets(home: Home, run_ids: list[str], format: Format, scrubber: Scrubber) -> None:
     for _ in _Exporter(home, run_ids, scrubber).scanned(format):
-        if len(scrubber.findings) > _NAMED:
+        if len({str(finding) for finding in scrubber.findings}) > _NAMED:
             break
     if not scrubber.findings:
         return
-    named = "; ".join(map(str, scrubber.findings[:_NAMED]))
-    more = " and more" if len(scrubber.findings) > _NAMED else ""
+    # A text may stand in several fields of the same name, such as a result and its summary.
+    places = list(dict.fromkeys(map(str, scrubber.findings)))
+    named = "; ".join(places[:_NAMED])
+    more = " and more" if len(places) > _NAMED else ""
     raise SecretFound(
         f"The export would give away {named}{more}.",
         hint="Mask them with --redact, or leave it.",

@@ -27,6 +27,7 @@ Format = Literal["entries", "events", "markdown", "html"]
 JobPage = page_of("JobPage", Job)
 EventPage = page_of("EventPage", Event)
 JobId = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$")]
+Redact = Annotated[bool, Query(description="Mask what looks like a secret.")]
 _Offset = Annotated[int, Query(ge=0, le=10_000_000, description="`next` of the page before.")]
 
 
@@ -95,15 +96,31 @@ def export_run(
     actor: TheActor,
     run_id: RunId,
     format: Format = "html",
-    redact: Annotated[bool, Query(description="Mask what looks like a secret.")] = False,
+    redact: Redact = False,
 ) -> Response:
     """A run as a file; refused where it holds something that looks like a secret."""
+    seen_run(site, actor, run_id)
+    return _file(site, "run", run_id, format, redact)
+
+
+@router.get(
+    "/api/jobs/{job_id}/export",
+    response_class=StreamingResponse,
+    responses=plain("The file.", "application/octet-stream"),
+)
+def export_job(
+    site: TheSite, _: NoAgent, job_id: JobId, format: Format = "html", redact: Redact = False
+) -> Response:
+    """The finished runs of a job as one file; refused where it holds what looks like a secret."""
+    return _file(site, "job", site.jobs.get(job_id).id, format, redact)
+
+
+def _file(site: Site, kind: str, id: str, format: Format, redact: bool) -> Response:
     # Only now: what draws pages takes a fifth of the server's start.
     from binderclip.jobs.export import ENDINGS, MEDIA_TYPES, export
 
-    seen_run(site, actor, run_id)
-    pieces: Iterator[bytes] = export(site.home, run_id, format, redact=redact)
-    name = f"run-{short(run_id)}.{ENDINGS[format]}"
+    pieces: Iterator[bytes] = export(site.home, id, format, redact=redact)
+    name = f"{kind}-{short(id)}.{ENDINGS[format]}"
     headers = {
         "content-disposition": f'attachment; filename="{name}"',
         "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'",
