@@ -309,6 +309,12 @@ def test_a_published_adapters_run_is_equal_in_browser_terminal_and_api(
     source = httpx.get(f"{stage.address}/api/adapters/{type}/ui-parser.js").text
     lines = httpx.get(f"{api}/lines?limit=500").json()["lines"]
     assert in_browser(page, source, lines)["entries"] == shown
+    terminal = subprocess.run(
+        [*_PROGRAM, "runs", "transcript", run, "--full"], env=env, check=True, capture_output=True
+    ).stdout.decode()
+    said = [entry["text"] for entry in shown if entry["kind"] == "assistant" and entry["text"]]
+    assert said
+    assert all(text.split()[0] in terminal for text in said), terminal
     assert _rows(browser, stage, run, served=True) == _rows(browser, stage, run, served=False)
 
 

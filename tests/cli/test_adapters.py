@@ -120,6 +120,64 @@ def test_check_names_what_is_wrong(cli: Cli, tmp_path: Path) -> None:
     assert "at import" in cli("adapters", "check", str(folder), code=1).stdout
 
 
+PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+
+[project]
+name = "{name}"
+version = "1.0"
+
+[project.entry-points."binderclip.adapters"]
+mine = "mine"
+"""
+BACKEND = """
+import zipfile
+from pathlib import Path
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    name = "{stem}-1.0-py3-none-any.whl"
+    info = "{stem}-1.0.dist-info"
+    with zipfile.ZipFile(Path(directory) / name, "w") as wheel:
+        for path in sorted(Path("mine").rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                wheel.write(path)
+        told = "Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n"
+        wheel.writestr(f"{{info}}/METADATA", told)
+        wheel.writestr(f"{{info}}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\n"
+                       "Tag: py3-none-any\\n")
+        wheel.writestr(f"{{info}}/entry_points.txt", "[binderclip.adapters]\\nmine = mine\\n")
+        wheel.writestr(f"{{info}}/RECORD", "")
+    return name
+"""
+
+
+def test_check_scores_a_package_in_its_own_environment(cli: Cli) -> None:
+    """U7: what `new` wrote, made into a package; its tests run where its requirements are."""
+    cli("adapters", "new", "mine")
+    for name, warned in (("binderclip-adapter-mine", False), ("mine-tools", True)):
+        (cli.cwd / "pyproject.toml").write_text(PROJECT.format(name=name))
+        backend = BACKEND.format(name=name, stem=name.replace("-", "_"))
+        (cli.cwd / "backend.py").write_text(backend)
+        told = cli("adapters", "check", ".").stdout
+        assert "42 requirements are met" in told
+        assert told.count("✓") == 5, told
+        assert ("people look for binderclip-adapter-NAME" in told) is warned
+
+
+def test_an_adapter_that_hangs_or_dies_does_not_take_the_check_with_it(cli: Cli) -> None:
+    """P4: its code never runs in the process of the command."""
+    cli("adapters", "new", "mine")
+    parser = cli.cwd / "mine" / "parser.py"
+    source = parser.read_text()
+    parser.write_text(source.replace("def parse_event(", "def parse_event(self, *_):\n"
+                      "        import os; os._exit(7)\n\n    def unused("))  # fmt: skip
+    told = cli("adapters", "check", "./mine", code=1).stdout
+    assert "ended during conform" in told
+
+
 def test_a_problem_names_the_authors_own_file(cli: Cli, tmp_path: Path) -> None:
     """P5: not the copy that was looked at, which is gone by then."""
     cli("adapters", "new", "mine")

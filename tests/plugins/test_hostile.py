@@ -115,6 +115,25 @@ def test_a_good_archive_is_installed(plugins: Plugins, run: Start, tmp_path: Pat
     assert list(plugins.store.folder.rglob("ran")) == []
 
 
+@pytest.mark.parametrize("asked", [False, True], ids=["not asked for", "asked for"])
+@pytest.mark.parametrize("kind", ["archive", "folder"])
+def test_install_scripts_run_only_when_asked_for(
+    plugins: Plugins, tmp_path: Path, kind: str, asked: bool
+) -> None:
+    """D6: those of the package and of what it depends on."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    script = {"postinstall": f"touch {tmp_path}/ran"}
+    (inner / "package.json").write_text(
+        json.dumps({"name": "inner", "version": "1.0.0", "scripts": script})
+    )
+    needs = {"inner": f"file:{packed(tmp_path / 'inner.tgz', inner)}"}
+    folder = write_npm(tmp_path / "speaker", dependencies=needs)
+    spec = packed(tmp_path / "speaker.tgz", folder) if kind == "archive" else folder
+    plugins.install(str(spec), scripts=asked)
+    assert (tmp_path / "ran").exists() is asked
+
+
 def test_an_export_that_leads_outside_is_refused(plugins: Plugins, tmp_path: Path) -> None:
     (tmp_path / "outside.js").write_text("export const createServerAdapter = () => ({});")
     folder = write_npm(tmp_path / "bad", exports={".": "../outside.js"})

@@ -1,6 +1,6 @@
 """`adapters check`: an adapter before it is published, with a score card in three tiers (U7).
 
-The adapter under check is the author's own, named by its path, so its code is loaded here.
+The adapter is copied and loaded as an installed one would be, in processes of its own.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.wire import Wire
@@ -20,11 +22,9 @@ from binderclip.plugins.parsing import JsParser
 from binderclip.plugins.records import PluginStore
 from binderclip.plugins.sources import Source, read_spec
 from binderclip.plugins.uiparser import MAJOR, PROBE, TS, examine
-from binderclip.sdk.adapter import Adapter
-from binderclip.sdk.loading import load_adapter_from
-from binderclip.sdk.testing.conformance import requirements
-from binderclip.sdk.testing.fixtures import Case, cases_of
 
+CONFORM_SECONDS = 110
+PACKAGE_PREFIX = "binderclip-adapter-"
 Level = Literal["ok", "warn", "fail"]
 
 
@@ -78,53 +78,22 @@ def _loaded(path: Path, source: Source, plugin: PluginAdapter, lines: list[str])
     findings += _parser_findings(plugin.folder, told.parser, lines)
     if source.is_npm:
         return _report(path, told.type, findings, _npm_tiers(plugin))
-    return _python(path, source, findings)
+    if told.interpreter and not told.package_name.startswith(PACKAGE_PREFIX):
+        text = f"The package is called {told.package_name}; people look for {PACKAGE_PREFIX}NAME."
+        findings.append(Finding(level="warn", message=text))
+    return _conforming(path, plugin, findings)
 
 
-def _python(path: Path, source: Source, findings: list[Finding]) -> CheckReport:
-    if source.kind not in ("file", "python-folder"):
-        found = Finding(level="warn", message="Conformance is checked on the adapter's folder.")
-        return _report(path, source.name, [*findings, found], ())
-    adapter = load_adapter_from(str(path))
-    met = 0
-    for requirement in requirements(adapter):
-        try:
-            requirement()
-            met += 1
-        except Exception as problem:
-            findings.append(Finding(level="fail", message=f"{requirement}: {problem}"))
-    findings.append(Finding(level="ok", message=f"{met} requirements are met."))
-    return _report(path, adapter.type, findings, _tiers(adapter))
-
-
-def _tiers(adapter: Adapter) -> tuple[Tier, ...]:
-    """Runs; resumes and reports usage; has recordings of error, timeout, lost session."""
-    cases = cases_of(adapter)
-    replays = [case.replayed(adapter) for case in cases]
-    good = [r for r in replays if r.result.error_code is None]
-    runs = () if good else ("a recording of a run that ended well",)
-    resumes = []
-    if not any(r.result.session_params for r in good):
-        resumes.append("a session id in a recording")
-    if not any(r.result.usage for r in good):
-        resumes.append("usage in a recording")
-    return (
-        Tier(name="runs", missing=runs),
-        Tier(name="resumes and reports usage", missing=tuple(resumes)),
-        Tier(name="knows how it fails", missing=tuple(_unknown_failures(cases, replays))),
-    )
-
-
-def _unknown_failures(cases: Sequence[Case], replays: Sequence[Any]) -> list[str]:
-    codes = {replayed.result.error_code for replayed in replays}
-    missing = []
-    if not codes - {None, "timeout", "idle_timeout", "unknown_session"}:
-        missing.append("a recording of an error")
-    if not codes & {"timeout", "idle_timeout"}:
-        missing.append("a recording of a timeout")
-    if "unknown_session" not in codes:
-        missing.append("a recording of a lost session")
-    return missing
+def _conforming(path: Path, plugin: PluginAdapter, findings: list[Finding]) -> CheckReport:
+    process = plugin.new_process()
+    try:
+        told = process.call("conform", seconds=CONFORM_SECONDS)
+    finally:
+        process.close()
+    findings += [Finding(level="fail", message=text) for text in told["failed"]]
+    findings.append(Finding(level="ok", message=f"{told['met']} requirements are met."))
+    tiers = msgspec.convert(told["tiers"], tuple[Tier, ...])
+    return _report(path, plugin.type, findings, tiers)
 
 
 def _npm_tiers(plugin: PluginAdapter) -> tuple[Tier, ...]:

@@ -59,7 +59,7 @@ def fetch(source: Source, directory: Path, *, scripts: bool, told: Told) -> Fetc
     """Fill the directory from the source."""
     directory.mkdir(mode=0o700, parents=True)
     if source.kind == "npm-folder":
-        return _npm_folder(source, directory, told)
+        return _npm_folder(source, directory, scripts, told)
     if source.is_npm:
         return _npm_archive(source, directory, scripts, told)
     if source.kind in ("file", "python-folder"):
@@ -76,8 +76,14 @@ def _npm_archive(source: Source, directory: Path, scripts: bool, told: Told) -> 
     if archive != kept:
         shutil.copyfile(archive, kept)
     told("install", "Installing it with its dependencies.")
-    flags = () if scripts else ("--ignore-scripts",)
-    words = ["install", *flags, "--omit=dev", "--save-exact", *_NPM_FLAGS, "./package.tgz"]
+    words = [
+        "install",
+        *_without_scripts(scripts),
+        "--omit=dev",
+        "--save-exact",
+        *_NPM_FLAGS,
+        "./package.tgz",
+    ]
     _npm(words, directory)
     declared = json.loads((directory / "package.json").read_text("utf-8"))
     names = list(declared.get("dependencies") or {})
@@ -101,7 +107,7 @@ def _packed(source: Source, directory: Path, told: Told) -> Path:
     return archive.rename(directory / "package.tgz")
 
 
-def _npm_folder(source: Source, directory: Path, told: Told) -> Fetched:
+def _npm_folder(source: Source, directory: Path, scripts: bool, told: Told) -> Fetched:
     assert source.path is not None
     package = directory / "package"
     told("copy", f"Copying {source.path}, so that running runs keep what they began with.")
@@ -112,9 +118,13 @@ def _npm_folder(source: Source, directory: Path, told: Told) -> Fetched:
         (package / "node_modules").symlink_to(modules)
     elif facts.get("dependencies"):
         told("install", "Installing its dependencies.")
-        _npm(["install", "--ignore-scripts", "--omit=dev", *_NPM_FLAGS], package)
+        _npm(["install", *_without_scripts(scripts), "--omit=dev", *_NPM_FLAGS], package)
     integrity = integrity_of_folder(package)
     return Fetched("npm", facts["name"], facts["version"], str(package), integrity)
+
+
+def _without_scripts(scripts: bool) -> tuple[str, ...]:
+    return () if scripts else ("--ignore-scripts",)
 
 
 def _modules_near(path: Path) -> Path | None:
