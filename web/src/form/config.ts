@@ -107,6 +107,10 @@ export function labelOf(field: ConfigField): string {
 
 const FIRST = new Set([
   "cwd",
+  "host",
+  "user",
+  "port",
+  "identityFile",
   "model",
   "command",
   "effort",

@@ -1,8 +1,11 @@
-/** Notices of the browser when a run ends while nobody looks; only after a person asked for them. */
+/** Notices of the browser when a run ends or asks while nobody looks; only after a person asked for them. */
 
 import { board } from "../api/board.svelte";
+import { questions } from "../api/questions.svelte";
+import type { RunView } from "../api/types";
 import { TERMINAL } from "../api/types";
 import { STATE_WORDS, shapeOf, title } from "../words/states";
+import { route } from "./route.svelte";
 
 class Notices {
   readonly possible = "Notification" in window;
@@ -32,12 +35,23 @@ class Notices {
       const { id, status } = notice.run;
       if (!TERMINAL.has(status) || this.told.has(id)) return;
       this.told.add(id);
-      // The tag makes ten open tabs tell it once.
-      new Notification(`${STATE_WORDS[status]}: ${title(notice.run)}`, {
-        tag: id,
-        icon: `/icons/${shapeOf(status)}.svg`,
-      });
+      void this.tell(notice.run);
     });
+  }
+
+  /** A run that left a question waits for a person; that is said instead of how it ended. */
+  private async tell(run: RunView): Promise<void> {
+    const asked = (await questions.load()).find((one) => one.runId === run.id);
+    const words = asked ? "Waits for you" : STATE_WORDS[run.status];
+    // The tag makes ten open tabs tell it once.
+    const shown = new Notification(`${words}: ${title(run)}`, {
+      tag: run.id,
+      icon: `/icons/${shapeOf(run.status)}.svg`,
+    });
+    shown.onclick = () => {
+      window.focus();
+      route.go(asked ? `/tasks/${asked.taskId}` : `/runs/${run.id}`);
+    };
   }
 }
 
