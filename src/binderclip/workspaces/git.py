@@ -75,12 +75,20 @@ class Git:
     ) -> None:
         self.directory = str(directory)
         self._index = index
+        self._settings: tuple[str, ...] = ()
         self._neutral: tuple[str, ...] | None = None if drivers else ()
 
     def with_index(self, path: str) -> Git:
         """The same repository with an index of its own."""
-        git = Git(self.directory, index=path)
-        git._neutral = self._neutral
+        return self._like(path, self._settings)
+
+    def with_settings(self, *settings: str) -> Git:
+        """The same with other settings, each `name=value`."""
+        return self._like(self._index, settings)
+
+    def _like(self, index: str | None, settings: tuple[str, ...]) -> Git:
+        git = Git(self.directory, index=index)
+        git._neutral, git._settings = self._neutral, settings
         return git
 
     def __call__(
@@ -137,7 +145,7 @@ class Git:
 
     def command(self, *words: str) -> list[str]:
         """The whole command line, for those who start it themselves."""
-        settings = [*_QUIET, *_trusted(), *self._neutralized()]
+        settings = [*_QUIET, *_trusted(), *self._neutralized(), *self._settings]
         options = [part for setting in settings for part in ("-c", setting)]
         verb, *rest = words
         if verb in _DRAWING:

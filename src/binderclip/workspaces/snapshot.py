@@ -24,9 +24,11 @@ _EPOCH = "@1 +0000"
 _TITLE = "A working directory, kept by binderclip"
 _FACTS = "facts.json"
 _LISTED = re.compile(
-    rb"(?P<tag>[A-Za-z?]) (?P<mode>\d+) (?P<id>[0-9a-f]+) (?P<stage>\d)\t(?P<name>[^\0]+)\0"
-    rb"(?:  ctime: \d+:(?P<part>\d+)\n(?:  .*\n)*?  .*flags: (?P<flags>[0-9a-f]+)\n)?"
+    rb"([A-Za-z?]) (\d+) ([0-9a-f]+) (\d)\t([^\0]+)\0"
+    rb"(?:  ctime: \d+:(\d+)\n(?:  .*\n)*?  .*flags: ([0-9a-f]+)\n)?"
 )
+"""Tag, mode, id, stage and name of an entry; the fraction of its change time, and its flags."""
+_FILES = (b"100644", b"100755", b"120000")
 _INTENDED = 1 << 29
 """Git's flag of a path that is only announced; its entry has no content yet."""
 
@@ -63,7 +65,7 @@ def take(git: Git, *, ignored: bool = False, paths: Sequence[str] = ()) -> Snaps
     `ignored` takes every ignored file along, `paths` only what lies there.
     """
     top = Path(git.text("rev-parse", "--show-toplevel"))
-    git = Git(top)
+    git = git if git.directory == str(top) else Git(top)
     with _copied_index(git) as own:
         unmerged = _see_everything(own, top)
         index = None if unmerged else own.text("write-tree")
@@ -177,35 +179,33 @@ def _written(own: Git, found: Found) -> str:
 
 def _see_everything(own: Git, top: Path) -> bool:
     """Take back, in the copy, what tells git not to look; whether a merge is unfinished in it."""
-    assumed, skipped, doubtful, unmerged = [], [], [], False
-    for entry in _LISTED.finditer(own("ls-files", "-v", "--stage", "--debug", "-z")):
-        tag, name = entry["tag"], entry["name"]
-        unmerged = unmerged or entry["stage"] != b"0"
-        if tag.islower():
-            assumed.append(name)
-        if tag in b"Ss" and os.path.lexists(top / os.fsdecode(name)):
-            skipped.append(name)
-        if _is_doubtful(entry, top):
-            doubtful.append(b"%s %s 0\t%s" % (entry["mode"], entry["id"], name))
+    listed = _LISTED.findall(own("ls-files", "-v", "--stage", "--debug", "-z"))
+    marked = [(tag, name) for tag, _, _, _, name, _, _ in listed if tag != b"H"]
+    assumed = [name for tag, name in marked if tag.islower()]
+    skipped = [name for tag, name in marked if tag in b"Ss"]
+    skipped = [name for name in skipped if os.path.lexists(top / os.fsdecode(name))]
     for flag, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if names:
             own("update-index", flag, "-z", "--stdin", stdin=b"\0".join(names) + b"\0")
+    doubtful = list(_doubtful(listed, top))
     if doubtful:
         own("update-index", "-z", "--index-info", stdin=b"\0".join(doubtful) + b"\0")
     own("update-index", "-q", "--refresh", ok=(0, 1))
-    return unmerged
+    return any(stage != b"0" for _, _, _, stage, _, _, _ in listed)
 
 
-def _is_doubtful(entry: re.Match[bytes], top: Path) -> bool:
-    """Whether a file was touched since git looked at it, by a clock finer than git's seconds."""
-    if not entry["part"] or not int(entry["part"]) or entry["stage"] != b"0":
-        return False
-    if not entry["mode"].startswith(b"1") or entry["mode"] == b"160000":
-        return False
-    if int(entry["flags"], 16) & _INTENDED:
-        return False
+def _doubtful(listed: list[tuple[bytes, ...]], top: Path) -> Iterator[bytes]:
+    """Entries whose file was touched since git looked, by a clock finer than git's seconds."""
+    folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        touched = os.lstat(f"{top}/{os.fsdecode(entry['name'])}").st_ctime_ns
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return touched % 10**9 != int(entry["part"])
+        for _, mode, id, stage, name, part, flags in listed:
+            if stage != b"0" or mode not in _FILES or part in (b"", b"0"):
+                continue
+            try:
+                touched = os.stat(name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            if touched % 10**9 != int(part) and not int(flags, 16) & _INTENDED:
+                yield b"%s %s 0\t%s" % (mode, id, name)
+    finally:
+        os.close(folder)

@@ -7,6 +7,7 @@ A step may be interrupted anywhere: the refs say how far it got, and doing it ag
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -59,12 +60,15 @@ class Trip:
         """Make the copy equal to the workspace; work that is still there comes back first."""
         if self._journal.exists():
             self._resume()
-        state = self._ask("state")
+        with _explained(), ThreadPoolExecutor(1) as beside:
+            # Looking takes both sides a while, so they do it at the same time.
+            looked = beside.submit(take, self.git, paths=self._paths)
+            state, ours = self._ask("state"), looked.result()
         if state["exists"] and not state["receiving"] and not self._is_agreed(state["snapshot"]):
             self.back()
             state = self._ask("state")
+            ours = self._taken()
         with _explained():
-            ours = take(self.git, paths=self._paths)
             self.git("update-ref", self._ref("sent"), ours.id)
             self._step("taken")
             self._deliver(ours, state)
@@ -83,6 +87,10 @@ class Trip:
             done = self._restore.bring(base, theirs, choice)
             self._adopt_refs(theirs)
         return done
+
+    def _taken(self) -> Snapshot:
+        with _explained():
+            return take(self.git, paths=self._paths)
 
     def resolve(self, choice: Choice) -> Restored:
         """Settle a conflict with what was fetched; the other machine is not needed."""
