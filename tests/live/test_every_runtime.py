@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from binderclip.contract.entry import Assistant, Diff, Thinking, ToolCall, ToolResult
+from binderclip.contract.event import CompleteRun, ContinueToNextStep
+from binderclip.jobs.history import RunHistory
 from binderclip.sdk.testing.scripted_model import Edit, Failure, Read, Shell, Turn, Usage, Write
+from binderclip.store.home import Home
 from tests.live.agent import Agent, Ran, alive
 from tests.live.runtimes import ALL
 
@@ -16,6 +19,8 @@ pytestmark = [
     pytest.mark.live,
     pytest.mark.parametrize("agent", ALL, ids=[one.name for one in ALL], indirect=True),
 ]
+TELL_EACH_CALL = {"claude", "opencode", "pi", "qwen"}
+"""Runtimes that tell what each call took in; Claude Code alone leaves out what it gave back."""
 FIRST = Usage(input=1200, output=12, cache_read=800, cache_write=300)
 SECOND = Usage(input=100, output=14, cache_read=1300)
 WORK = (
@@ -105,6 +110,23 @@ def test_thinking_and_tools_become_entries(agent: Agent) -> None:
     assert [entry.is_error for entry in results] == [False] * 4
     changed = {Path(entry.path).name for entry in ran.of(Diff) if entry.path}
     assert changed == {"out.txt", "notes.txt"}
+    steps_are_told(agent, ran)
+
+
+def steps_are_told(agent: Agent, ran: Ran) -> None:
+    """N4, D10: each model call is a step, with its own usage where the runtime tells it."""
+    history = RunHistory(Home(agent.folder / "data"), ran.run_id)
+    events = list(history.events())
+    steps = [event.step for event in events if isinstance(event, ContinueToNextStep | CompleteRun)]
+    assert len(steps) == len(WORK)
+    name, counts = agent.runtime.name, agent.runtime.counts
+    expected = [counts(turn.usage) or {} for turn in WORK]
+    if name in TELL_EACH_CALL:
+        taken = [told.get("inputTokens") for told in expected]
+        assert [step.usage.input_tokens for step in steps] == taken
+    if name in TELL_EACH_CALL - {"claude"}:
+        assert [step.usage.output_tokens for step in steps] == [t.usage.output for t in WORK]
+        assert (history.checkpoints[-1].metadata or {})["usageBeyondSteps"] is None
 
 
 def test_a_refused_key_is_an_auth_failure(agent: Agent) -> None:
