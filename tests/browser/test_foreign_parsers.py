@@ -162,6 +162,24 @@ BODIES = {
         " [[1], [2]].flatMap((v) => v), 'x'.padStart(3, '·'), 2 ** 3, null ?? 7].join() };"
     ),
 }
+SAID = "return [{ kind: 'user', ts, text: l }];"
+FORMS = (
+    f"\ufeffexport function parseStdoutLine(l, ts) {{ {SAID} }}",
+    f"const own = (l, ts) => {{ {SAID} }};\r\nexport {{ own as parseStdoutLine }};\r\n",
+    f"export default {{ parseStdoutLine(l, ts) {{ {SAID} }} }};",
+    f"export const parseMyStdoutLine = (l, ts) => {{ {SAID} }};",
+    f"class P {{ parseLine(l, ts) {{ {SAID} }} }}\n"
+    "export const createStdoutParser = () => new P();",
+    "export const createStdoutParser = () => null;\n"
+    f"export const parseStdoutLine = (l, ts) => {{ {SAID} }};",
+    f"'use strict';\nexports.parseStdoutLine = (l, ts) => {{ {SAID} }};\n//# sourceMappingURL=x",
+    f"module.exports = {{ parseStdoutLine: (l, ts) => {{ {SAID} }} }};",
+    f"// no export function here\nexports.parseStdoutLine = (l, ts) => {{ {SAID} }};",
+    "var r = {}; Object.defineProperty(r, 'parseStdoutLine', { get: () => p, enumerable: !0 });"
+    f" module.exports = r; function p(l, ts) {{ {SAID} }}",
+    "(function (f) { if (typeof exports === 'object') f(exports); else f(globalThis.P = {}); })("
+    f"function (e) {{ e.parseStdoutLine = (l, ts) => {{ {SAID} }}; }});",
+)
 TEXT = st.text(max_size=12) | st.sampled_from(("", "a", "b", "call-1", "a#2"))
 NUMBER = st.integers(-(2**60), 2**60).map(float) | st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.recursive(
@@ -250,6 +268,15 @@ def test_odd_answers_are_repaired_alike(page: Page, name: str, renumber: bool) -
     lines = told(ODD[name])
     shown = in_browser(page, ECHO, lines, renumber=renumber)
     assert shown == on_host(ECHO, lines, renumber=renumber)
+
+
+@pytest.mark.parametrize("source", FORMS)
+def test_every_form_of_a_file_is_loaded_alike(page: Page, source: str) -> None:
+    """U2: ES modules and the CommonJS of the wild."""
+    lines = printed(b"said\n")
+    shown = in_browser(page, source, lines)
+    assert shown == on_host(source, lines)
+    assert shown["entries"][0]["text"] == "said"
 
 
 @pytest.mark.parametrize("name", BODIES)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from binderclip.contract.errors import AdapterLoadError
+from binderclip.contract.errors import AdapterLoadError, ContractError
 from binderclip.plugins.service import Plugins
 
 from .conftest import Run
@@ -74,3 +74,45 @@ def test_a_package_that_is_not_there_changes_nothing(plugins: Plugins, index: Pa
         plugins.install(f"pypi:{NAME}==9")
     assert plugins.store.records() == []
     assert list(plugins.store.folder.glob("*/*")) == []
+
+
+def test_a_package_is_loaded_anew_without_the_index(
+    plugins: Plugins, run: Callable[..., Run], index: Path
+) -> None:
+    """P4: what lies on disk is asked by a fresh process."""
+    publish(index, "1.0")
+    before = plugins.install(f"pypi:{NAME}")
+    (index / "index.html").unlink()
+    for wheel in index.glob("*.whl"):
+        wheel.unlink()
+    place = plugins.store.directory_of(before)
+    (file,) = place.glob("venv/lib/*/site-packages/binderclip_adapter_paper.py")
+    file.write_text(file.read_text().replace('label="Echo"', 'label="Anew"'))
+    assert plugins.describe("paper_agent").label == "Echo"
+    assert plugins.reload("paper_agent") == before
+    assert plugins.describe("paper_agent").label == "Anew"
+    file.write_text("raise RuntimeError('not today')")
+    with pytest.raises(ContractError, match="not today"):
+        plugins.reload("paper_agent")
+    assert plugins.describe("paper_agent").label == "Anew"
+
+
+def test_a_folder_has_the_packages_that_it_asks_for(
+    plugins: Plugins, run: Callable[..., Run], index: Path, tmp_path: Path
+) -> None:
+    """P1: `requirements.txt` beside `adapter.toml`, in an environment of its own."""
+    publish(index, "1.0")
+    folder = tmp_path / "needy"
+    folder.mkdir()
+    (folder / "adapter.toml").write_text('id = "needy"\nlabel = "Needy"\nversion = "1"\n')
+    (folder / "requirements.txt").write_text(f"{NAME}==1.0\n")
+    (folder / "__init__.py").write_text(
+        "from importlib.metadata import version\n"
+        "from binderclip.sdk import CliAdapter, Command\n"
+        "class Needy(CliAdapter):\n"
+        "    def command(self, call):\n"
+        f"        return Command(['echo', 'has', version('{NAME}')])\n"
+        "def create_adapter():\n    return Needy()\n"
+    )
+    plugins.install(str(folder))
+    assert run("needy").stdout == b"has 1.0\n"

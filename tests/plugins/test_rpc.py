@@ -69,6 +69,16 @@ def test_a_hang_ends_that_call_only(make: Make) -> None:
     assert process.call("echo")["method"] == "echo"
 
 
+def test_nobody_waits_for_the_call_of_another_beyond_his_own_deadline(make: Make) -> None:
+    process = make()
+    process.call("echo")
+    process._lock.acquire()
+    with pytest.raises(AdapterError, match="is busy with another call"):
+        process.call("echo", seconds=0.05)
+    process._lock.release()
+    assert process.call("echo")["method"] == "echo"
+
+
 def test_a_crash_ends_that_call_only_and_tells_the_last_words(make: Make) -> None:
     process = make()
     with pytest.raises(AdapterError, match="ended during die") as caught:

@@ -123,6 +123,18 @@ def describe(fetched: Fetched, directory: Path) -> Description:
     return _npm(answer, bare) if fetched.language == "npm" else _python(answer, bare)
 
 
+def as_fetched(description: Description) -> Fetched:
+    """A version that is on disk already, to be described once more."""
+    return Fetched(
+        language=description.language,
+        package_name=description.package_name,
+        version=description.version,
+        source=description.source,
+        integrity=description.integrity,
+        interpreter=description.interpreter,
+    )
+
+
 def _python(answer: Any, bare: Description) -> Description:
     answer = dict(answer) if isinstance(answer, dict) else answer
     file, version = None, None

@@ -51,7 +51,9 @@ class PluginProcess:
 
     def call(self, method: str, params: Any = None, *, seconds: float = 15) -> Any:
         """The result of one call, or `AdapterError` that says what the plugin did."""
-        with self._lock:
+        if not self._lock.acquire(timeout=seconds):
+            raise AdapterError(f"The plugin {self.name} is busy with another call.")
+        try:
             fresh = self._socket is None
             try:
                 return self._once(method, params, seconds)
@@ -61,6 +63,8 @@ class PluginProcess:
                 if fresh:
                     raise self._failed(f"ended during {method}") from None
                 return self._again(method, params, seconds)
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         with self._lock:

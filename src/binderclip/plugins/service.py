@@ -23,9 +23,9 @@ from binderclip.contract.errors import (
 from binderclip.contract.manifest import AdapterView
 from binderclip.contract.wire import Wire, iso_time
 from binderclip.plugins.adapter import end_process
-from binderclip.plugins.described import Description, ParserReport
+from binderclip.plugins.described import Description, ParserReport, write_description
 from binderclip.plugins.fetch import Told, silent
-from binderclip.plugins.install import new_version, remove_unused
+from binderclip.plugins.install import as_fetched, describe, new_version, remove_unused
 from binderclip.plugins.records import PluginRecord, PluginStore, read_foreign_store
 from binderclip.plugins.registry import built_in_types, list_adapters, load_adapter
 from binderclip.plugins.sources import Source, read_spec
@@ -233,13 +233,8 @@ class Plugins:
         kept = self.store.description_of(record).builtin_parser
         version = new_version(self.store, source, scripts=scripts, told=told, builtin_parser=kept)
         with version as (directory, description), self.store.changing():
-            self.store.get(record.type)
-            if description.type != record.type:
-                raise ContractError(
-                    f"{record.package_name} now calls itself {description.type}, "
-                    f"not {record.type}.",
-                    hint="Remove it and install it anew, if that is wanted.",
-                )
+            self.record(record.type)
+            self._refuse_other(record, description)
             made = self._activate(source, directory, description, record.override)
             made = msgspec.structs.replace(made, spec=record.spec)
             self.store.put(made)
@@ -247,8 +242,26 @@ class Plugins:
         return made
 
     def _describe_again(self, record: PluginRecord, told: Told) -> PluginRecord:
-        """A package from a registry does not change on disk: fetch that version again."""
-        return self._replace(record, _same_version(record), told)
+        """A package from a registry: what lies on disk is asked anew, by a fresh process."""
+        directory = self.store.directory_of(record)
+        before = self.store.description_of(record)
+        told("load", "Asking it what it is.")
+        now = describe(as_fetched(before), directory)
+        with self.store.changing():
+            record = self.record(record.type)
+            self._refuse_other(record, now)
+            kept = msgspec.structs.replace(now, builtin_parser=before.builtin_parser)
+            write_description(directory, kept)
+            end_process(directory)
+        told("done", f"{record.type} {record.version} is in force.")
+        return record
+
+    def _refuse_other(self, record: PluginRecord, description: Description) -> None:
+        if description.type != record.type:
+            raise ContractError(
+                f"{record.package_name} now calls itself {description.type}, not {record.type}.",
+                hint="Remove it and install it anew, if that is wanted.",
+            )
 
     def _tidy(self) -> None:
         try:
