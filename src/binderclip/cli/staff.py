@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any
 
 from sqlalchemy import Connection
 
-from binderclip.cli.asking import running
+from binderclip.cli.asking import APP, Api, running
 from binderclip.cli.running import left, prompt_of, shown
 from binderclip.cli.show import show_for
 from binderclip.cli.terminal import Terminal
@@ -19,12 +22,15 @@ from binderclip.plugins.registry import load_adapter
 from binderclip.runs.here import detach_here, prepare_here, run_here
 from binderclip.runs.lending import Lent, shipped_skills
 from binderclip.runs.waking import Ask
+from binderclip.runs.workplace import NO_API
 from binderclip.store.agents import Agents
 from binderclip.store.database import Database
+from binderclip.store.environments import Environments
 from binderclip.store.home import Home
 from binderclip.store.tasks import Tasks
 
 TOKENS = "binderclip.server.tokens:Tokens"
+LISTENER = "binderclip.server.guarded:GuardedListener"
 
 
 def run_agent(
@@ -39,11 +45,17 @@ def run_agent(
     """Run an agent now, by the rules of the server; the exit code."""
     home = Home.from_env().ensure()
     said = prompt_of(prompt)
-    with Database.open(home) as db:
+    with Database.open(home) as db, ExitStack() as held:
         with db.reading() as connection:
             ask = _ask(connection, agent, task, said)
-        drive = prepare_here(db, ask, load_adapter, _lent(home), time.time)
+            away = _works_elsewhere(connection, ask)
+        lent = _lent(home)
+        if away and lent.api_url() is None and not detach:
+            lent = held.enter_context(answering(home))
+        drive = prepare_here(db, ask, load_adapter, lent, time.time)
         show = show_for(drive.run_id, Terminal(), as_json=as_json, debug=debug)
+        if away and lent.guarded_port() is None:
+            show.notice(NO_API)
         if detach:
             return left(drive, show, detach_here(db, drive, show))
         return shown(drive, show, lambda: run_here(db, drive, show))
@@ -61,11 +73,42 @@ def _ask(connection: Connection, agent: str | None, task: str | None, prompt: st
     return Ask(found.assignee_agent_id, task_id, prompt=prompt)
 
 
+def _works_elsewhere(connection: Connection, ask: Ask) -> bool:
+    """Whether the agent works on another machine, from where this one's loopback is far."""
+    task = Tasks(connection).get(ask.task_id) if ask.task_id else None
+    agent = Agents(connection).get(ask.agent_id)
+    named = (task.environment_id if task else None) or agent.environment_id
+    return named is not None and Environments(connection).get(named).kind == "ssh"
+
+
 def _lent(home: Home) -> Lent:
     """The API, a token and the skills that use them, if a server is up."""
     address = running(home)
     if address is None:
         return Lent()
+
+    def port() -> int | None:
+        with Api(home) as api:
+            found: int | None = api.post("/api/workspaces/listener")["port"]
+        return found
+
+    return _lending(home, address, port)
+
+
+@contextmanager
+def answering(home: Home) -> Iterator[Lent]:
+    """The API for one agent on another machine, from this process, while the block lasts (W6)."""
+    app: Any = resolve_name(APP)(home)
+    listener: Any = resolve_name(LISTENER)(home, app, app.state.site.tokens, lasting=False)
+    try:
+        port = listener.port()
+        yield _lending(home, f"http://127.0.0.1:{port}", lambda: port)
+    finally:
+        listener.close()
+        app.state.site.database.close()
+
+
+def _lending(home: Home, address: str, port: Callable[[], int | None]) -> Lent:
     # By name, since the server stands beside the CLI and not below it.
     tokens: Any = resolve_name(TOKENS)(home)
 
@@ -73,4 +116,6 @@ def _lent(home: Home) -> Lent:
         made: str = tokens.for_run(order.id, order.agent.id, order.agent.company_id)
         return made
 
-    return Lent(api_url=lambda: address, token=token, skills=shipped_skills())
+    return Lent(
+        api_url=lambda: address, token=token, skills=shipped_skills(), guarded_port=cache(port)
+    )

@@ -114,6 +114,9 @@ def show_command(workspace: str, as_json: bool) -> None:
         click.echo(f"  {safe_line(line)}")
     for step in steps:
         click.echo(f"{step.kind}: {step.status}{_error(step)}")
+        for note in step.detail.get("notes", ()):
+            if note not in one.notes:
+                click.echo(f"  {safe_line(str(note))}")
 
 
 def _error(step: WorkspaceOperation) -> str:

@@ -74,7 +74,7 @@ def prepare_here(db: Database, ask: Ask, load: LoadAdapter, lent: Lent, clock: C
     run_id, held = _admit_here(db, ask, clock())
     try:
         # In the directory itself, as every `run`; but on the machine that the agent belongs to.
-        place = open_workplace(Control(db, clock=clock), run_id, worktrees=False)
+        place = open_workplace(Control(db, clock=clock), run_id, lent.guarded_port, worktrees=False)
         where = (place.cwd, place.session_target) if place else (None, "local")
         prepared = prepare(db, run_id, load, clock, *where)
         keeper = Keeper(db, run_id, budget=prepared.budget)

@@ -36,6 +36,7 @@ from binderclip.workspaces.trip import Trip
 
 _API = ("PAPERCLIP_API_URL", "PAPERCLIP_API_KEY")
 _LIMIT_SLACK_SEC = 60.0
+NO_API = "The agent cannot reach the API from there: no server of this home is up to answer."
 _PAUSES_SEC = (1.0, 3.0, 10.0)
 
 
@@ -195,7 +196,8 @@ class Workplace:
                 "notes": list(one.notes),
             }
         if self.ssh is not None:
-            detail |= {"host": self.ssh.name, "remoteDir": self._remote_dir()}
+            notes = [*detail.get("notes", []), *([] if self.api_port else [NO_API])]
+            detail |= {"host": self.ssh.name, "remoteDir": self._remote_dir(), "notes": notes}
         with self.control.db.writing() as connection:
             Operations(connection).end(begun.id, "succeeded", self.control.now(), **detail)
         self._begin("execute")

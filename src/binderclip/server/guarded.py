@@ -64,8 +64,9 @@ class AgentsOnly:
 class GuardedListener:
     """Opens a loopback port for `AgentsOnly` when somebody asks for it."""
 
-    def __init__(self, home: Home, app: ASGIApp, tokens: Tokens) -> None:
-        self._path = home.path / REMEMBERED
+    def __init__(self, home: Home, app: ASGIApp, tokens: Tokens, *, lasting: bool = True) -> None:
+        """`lasting` keeps its port for the next server; a listener of one run has any port."""
+        self._path = home.path / REMEMBERED if lasting else None
         self._app = AgentsOnly(app, tokens)
         self._lock = threading.Lock()
         self._port: int | None = None
@@ -93,7 +94,8 @@ class GuardedListener:
     def _open(self) -> int:
         listener = _bound(self._last_port())
         port = int(listener.getsockname()[1])
-        write_atomic(self._path, encode({"port": port}))
+        if self._path is not None:
+            write_atomic(self._path, encode({"port": port}))
         config = uvicorn.Config(
             self._app,
             lifespan="off",
@@ -111,6 +113,8 @@ class GuardedListener:
         return port
 
     def _last_port(self) -> int:
+        if self._path is None:
+            return 0
         try:
             port = json.loads(self._path.read_bytes())["port"]
         except (OSError, ValueError, LookupError, TypeError):

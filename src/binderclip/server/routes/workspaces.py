@@ -100,6 +100,12 @@ class CleaningPolicy(Wire, frozen=True, kw_only=True, omit_defaults=False):
     max_bytes: int | None
 
 
+class Listener(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """A port of this machine's loopback; None where nobody listens for agents elsewhere."""
+
+    port: int | None
+
+
 class Taking(Body):
     """How a conflict is settled; without it, a conflict is told."""
 
@@ -192,6 +198,12 @@ def clean(site: TheSite, _: ThePerson, body: CleanWish | None = None) -> Respons
         verdicts = clean_workspaces(site.desk, policy, dry_run=wish.dry_run)
     items = tuple(_verdict(one) for one in verdicts)
     return answer(Cleaning(dry_run=wish.dry_run, items=items))
+
+
+@router.post("/listener", responses=answers(Listener))
+def open_listener(site: TheSite, _: ThePerson) -> Response:
+    """Open the listener that agents on other machines reach, for a run of another process (W6)."""
+    return answer(Listener(port=site.guarded_port()))
 
 
 @router.get("/{workspace_id}", responses=answers(WorkspaceDetail))
