@@ -30,8 +30,16 @@ from binderclip.contract.entry import (
 MOST_ENTRIES = 200
 _CHANGES = get_args(ChangeType)
 _TOOL_KINDS = get_args(ToolKind)
-_GROWING = {"assistant": Assistant, "thinking": Thinking}
-_TEXTS = {**_GROWING, "user": User, "stderr": Stderr, "system": System, "stdout": Stdout}
+_GROWING: dict[str, type[Assistant] | type[Thinking]] = {
+    "assistant": Assistant,
+    "thinking": Thinking,
+}
+_PLAIN: dict[str, type[User] | type[Stderr] | type[System] | type[Stdout]] = {
+    "user": User,
+    "stderr": Stderr,
+    "system": System,
+    "stdout": Stdout,
+}
 
 
 class Repair:
@@ -66,7 +74,7 @@ class Repair:
         if kind not in ENTRY_KINDS:
             return Stdout(ts=ts, text=compact(item))
         parent = _text(item, "parentToolUseId")
-        if kind in _TEXTS:
+        if kind in _GROWING or kind in _PLAIN:
             return _plain(kind, item, ts, parent)
         if kind == "tool_call":
             return self._call(item, ts, parent)
@@ -171,7 +179,7 @@ def _plain(kind: str, item: dict[str, Any], ts: str, parent: str | None) -> Entr
     if kind in _GROWING:
         delta = item.get("delta") is True
         return _GROWING[kind](ts=ts, text=text, delta=delta, parent_tool_use_id=parent)
-    return _TEXTS[kind](ts=ts, text=text, parent_tool_use_id=parent)
+    return _PLAIN[kind](ts=ts, text=text, parent_tool_use_id=parent)
 
 
 def _diff(item: dict[str, Any], ts: str, parent: str | None) -> Entry | None:
