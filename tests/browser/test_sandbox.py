@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.conftest import PATIENCE_MS
 from tests.browser.stage import _PROGRAM, Stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -106,9 +108,11 @@ def open_with(browser: Browser, stage: Stage) -> Iterator[Open]:
     pages: list[Page] = []
     wrong: list[str] = []
 
-    def open_(run: str, source: str | None = None, status: int = 200) -> Page:
+    def open_(
+        run: str, source: str | None = None, status: int = 200, entry: str | None = None
+    ) -> Page:
         page = browser.new_context().new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         if source is not None:
             page.route(
@@ -117,7 +121,8 @@ def open_with(browser: Browser, stage: Stage) -> Iterator[Open]:
                     status=status, content_type="text/javascript", body=source
                 ),
             )
-        page.goto(f"{stage.address}/runs/{run}?panel=details")
+        link = f"&entry={entry}" if entry else ""
+        page.goto(f"{stage.address}/runs/{run}?panel=details{link}")
         expect(page.locator(".slot").first).to_be_visible()
         pages.append(page)
         return page
@@ -318,3 +323,94 @@ def test_a_failed_parser_is_not_tried_again(open_with: Open, shout: str) -> None
     page.go_back()
     badge(page, "it cannot be loaded")
     assert not [url for url in asked if url.endswith(("/ui-parser.js", "/sandbox"))]
+
+
+def test_positions_are_those_of_the_entries_that_are_shown(
+    open_with: Open, stage: Stage, shout: str
+) -> None:
+    """D3, T1b: errors, search, timeline and links go by the shown entries, not by the host's."""
+    run = stage.call("run", "--adapter", "shouter", "--json", "seq 1 120")
+    page = open_with(
+        run,
+        KEEN.format(
+            "const n = Number(text);"
+            "if (n === 60) return [{ kind: 'tool_result', ts, toolUseId: 'u', content: 'sixty',"
+            " isError: true }];"
+            "return n % 2 ? [] : [{ kind: 'user', ts, text: `even ${n}` }];"
+        ),
+    )
+    reads_itself(page)
+    timeline = page.get_by_role("scrollbar", name="Timeline of the run")
+    expect(timeline).to_have_attribute("aria-valuemax", "59")
+    page.keyboard.press("n")
+    expect(page.locator(".row.selected")).to_contain_text("sixty")
+    page.keyboard.press("/")
+    page.keyboard.type("EVEN 118")
+    expect(page.locator(".hits")).to_contain_text("/1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("even 118")).to_be_in_viewport()
+    expect(page.locator(".row.selected")).to_contain_text("even 118")
+
+
+def test_a_link_keeps_its_entry_when_another_parser_moves_it(
+    open_with: Open, stage: Stage, shout: str
+) -> None:
+    """D2: an entry's id tells its line, whatever stands before it."""
+    run = stage.call("run", "--adapter", "shouter", "--json", "seq 1 2000")
+    whole = httpx.get(f"{stage.address}/api/runs/{run}/transcript?from=1999&limit=1").json()
+    entry = whole["entries"][0]["id"]
+    source = KEEN.format(
+        "return Number(text) % 10 ? [] : [{ kind: 'user', ts, text: `tenth ${text}` }];"
+    )
+    page = open_with(run, source, entry=entry)
+    reads_itself(page)
+    expect(page.locator(".row.selected")).to_contain_text("tenth 2000")
+    expect(page.locator(".row.selected")).to_be_in_viewport()
+
+
+def test_a_parser_that_fails_in_the_middle_of_a_live_run_gives_way_to_the_host(
+    open_with: Open, stage: Stage, curtain: Path, shout: str
+) -> None:
+    """U5: what it had made is taken back, the host's entries stand there, and the run goes on."""
+    last = curtain.with_name("last")
+    script = (
+        f"echo early; while [ ! -e '{curtain}' ]; do sleep 0.05; done; echo later; "
+        f"while [ ! -e '{last}' ]; do sleep 0.05; done; echo at last"
+    )
+    run = stage.listed(stage.call("run", "--adapter", "shouter", "--detach", script))
+    body = "if (text === 'later') for (;;) {} return [{ kind: 'user', ts, text: text + '!' }];"
+    page = open_with(run, KEEN.format(body))
+    shows(page, "early!")
+    curtain.touch()
+    badge(page, "deadline: lines took more than")
+    shows(page, "EARLY")
+    shows(page, "LATER")
+    expect(page.get_by_text("early!")).to_have_count(0)
+    last.touch()
+    shows(page, "AT LAST")
+    expect(page.locator("header")).to_contain_text("succeeded")
+    assert page.locator("#transcript").inner_text().count("EARLY") == 1
+
+
+def test_each_attempt_is_read_by_a_parser_that_knows_nothing_of_the_one_before(
+    open_with: Open, stage: Stage
+) -> None:
+    """T2, S4: state belongs to one attempt; positions go on through both."""
+    counting = """
+      export function createStdoutParser() {
+        let seen = 0;
+        return { parseLine: (text, ts) => [{ kind: 'user', ts, text: `${++seen} ${text}` }] };
+      }"""
+    install(stage, plugin(stage.folder / "counting", "counting", counting))
+    run = stage.call("run", "--adapter", "counting", "--json", "echo one; echo two")
+    (first,) = stage.home.glob(f"runs/*/{run}/attempt-1")
+    # The transcripts of both are made again from the logs.
+    (first / "transcript.jsonl").unlink()
+    shutil.copytree(first, first.with_name("attempt-2"))
+    page = open_with(run)
+    reads_itself(page)
+    for words in ("1 one", "2 two"):
+        expect(page.get_by_text(words, exact=True)).to_have_count(2)
+    total = httpx.get(f"{stage.address}/api/runs/{run}/outline").json()["total"]
+    timeline = page.get_by_role("scrollbar", name="Timeline of the run")
+    expect(timeline).to_have_attribute("aria-valuemax", str(total - 1))

@@ -37,6 +37,7 @@ export class Book {
   private attempt = 0;
   private repair: Repair;
   private readonly open = new Map<string, Entry>();
+  private readonly long = new Map<string, Entry>();
   private readonly calls = new Map<string, { ts: string; name: string }>();
 
   constructor(private readonly renumber: boolean) {
@@ -46,6 +47,17 @@ export class Book {
   /** Where the book stands, in the order of its records. */
   get order(): number {
     return this.records;
+  }
+
+  /** Where an entry stands; null if it is not here. */
+  find(id: string): number | null {
+    const at = this.entries.findIndex((entry) => entry.id === id);
+    return at < 0 ? null : at;
+  }
+
+  /** An entry that is shown cut, with all of its text. */
+  whole(id: string): Entry | undefined {
+    return this.long.get(id);
   }
 
   page(from: number, limit: number): TranscriptPage {
@@ -115,6 +127,7 @@ export class Book {
 
   private grown(entry: Entry): TranscriptRecord {
     const kept = shortened(entry);
+    if (kept !== entry) this.long.set(entry.id, entry);
     this.entries.push(kept);
     this.records++;
     return { type: "entry", entry: kept };
@@ -129,6 +142,10 @@ export class Book {
       return null;
     }
     const next = lengthened(before, entry.text);
+    if (next.truncated) {
+      const whole = (this.long.get(before.id) ?? before) as typeof before;
+      this.long.set(before.id, { ...whole, text: whole.text + entry.text });
+    }
     this.entries[before.seq] = next;
     this.open.set(lane(entry), next);
     this.records++;
@@ -156,7 +173,7 @@ function isError(answer: unknown): boolean {
   return Object.keys(answer).join() === "error";
 }
 
-/** Long texts are cut as the server cuts them; the whole is read there by the entry's id. */
+/** Long texts are cut as the server cuts them; the whole is kept beside. */
 function shortened(entry: Entry): Entry {
   const field = "content" in entry ? "content" : "text" in entry ? "text" : null;
   if (!field || entry.truncated) return entry;

@@ -1,7 +1,7 @@
-/** Searching a transcript on the server; the words in sight are marked without touching the page. */
+/** Searching a transcript where it was read, mostly on the server; the words in sight are marked without touching the page. */
 
-import { runs } from "../api/client";
 import type { SearchMatch } from "../api/types";
+import type { Found } from "./run.svelte";
 
 const WAIT_MS = 180;
 
@@ -15,7 +15,9 @@ export class Finder {
   private waiting: ReturnType<typeof setTimeout> | null = null;
   private asking: AbortController | null = null;
 
-  constructor(private readonly runId: string) {}
+  constructor(
+    private readonly look: (words: string, from: number, signal: AbortSignal) => Promise<Found>,
+  ) {}
 
   ask(words: string): void {
     this.words = words;
@@ -26,6 +28,11 @@ export class Finder {
     this.more = false;
     this.busy = words.length > 0;
     if (words) this.waiting = setTimeout(() => void this.search(0), WAIT_MS);
+  }
+
+  /** Search anew, as when other entries are shown. */
+  again(): void {
+    if (this.words) this.ask(this.words);
   }
 
   /** The next or the previous match, seen from an entry. */
@@ -50,7 +57,7 @@ export class Finder {
     this.asking = mine;
     this.busy = true;
     try {
-      const found = await runs.search(this.runId, this.words, from, mine.signal);
+      const found = await this.look(this.words, from, mine.signal);
       this.hits = from ? [...this.hits, ...found.matches] : found.matches;
       this.next = found.next;
       this.more = found.next !== null;

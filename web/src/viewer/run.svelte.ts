@@ -2,8 +2,17 @@
 
 import { ApiError, runs } from "../api/client";
 import { EventFeed } from "../api/stream";
-import type { Entry, EntryKind, Outline, RunDetail, RunView, TranscriptRecord } from "../api/types";
+import type {
+  Entry,
+  EntryKind,
+  Outline,
+  RunDetail,
+  RunView,
+  SearchMatch,
+  TranscriptRecord,
+} from "../api/types";
 import { TERMINAL } from "../api/types";
+import { outlineOf, searchIn } from "../sandbox/positions";
 import { ForeignReading } from "../sandbox/reading.svelte";
 import { buildRows, type Row, type Rows } from "../transcript/rows";
 import { EntryWindow, orderOf } from "../transcript/window";
@@ -17,9 +26,15 @@ const AGAIN_MS = 1500;
 const MOST_ASKED = 1000;
 const NO_ROWS: Rows = { rows: [], rowOf: new Map() };
 
+export interface Found {
+  matches: SearchMatch[];
+  /** Where a further search begins; null when all was searched. */
+  next: number | null;
+}
+
 export class RunInView {
   run = $state.raw<RunDetail | null>(null);
-  outline = $state.raw<Outline | null>(null);
+  private told = $state.raw<Outline | null>(null);
   problem = $state.raw<ApiError | null>(null);
   /** Changes when entries do; `window` itself is plain data. */
   version = $state(0);
@@ -31,6 +46,10 @@ export class RunInView {
   hidden = $state.raw<ReadonlySet<EntryKind>>(new Set());
   opened = $state.raw<ReadonlyMap<string, boolean>>(new Map());
   allOpen = $state(false);
+  /** Grows when other entries took the place of those that were shown. */
+  swaps = $state(0);
+  /** The position that the reader is at. */
+  reading: (() => number) | null = null;
   readonly window: EntryWindow;
   readonly foreign: ForeignReading;
 
@@ -41,6 +60,11 @@ export class RunInView {
   private gone = false;
   private fast = false;
 
+  /** Totals, errors and times of the entries that are shown, whoever made them. */
+  readonly outline = $derived.by(() => {
+    const { book } = this.foreign;
+    return book && this.told ? outlineOf(book.entries, this.told) : this.told;
+  });
   readonly plain = $derived.by(() => {
     const kinds = this.outline?.kinds;
     return !!kinds && !kinds.init && !kinds.result && !kinds.tool_call && !kinds.thinking;
@@ -75,7 +99,7 @@ export class RunInView {
         asked,
       ]);
       this.run = run;
-      this.outline = outline;
+      this.told = outline;
       this.window.total = outline.total;
       const at = entry ? entry.seq : this.live ? "end" : 0;
       await (at === "end" ? this.window.openEnd() : this.window.open(at));
@@ -135,8 +159,15 @@ export class RunInView {
     }
   }
 
-  whole(entryId: string): Promise<Entry> {
-    return runs.entry(this.id, entryId);
+  async whole(entryId: string): Promise<Entry> {
+    return this.foreign.book?.whole(entryId) ?? runs.entry(this.id, entryId);
+  }
+
+  /** Entries that hold some words, from a position on. */
+  async search(words: string, from: number, signal: AbortSignal): Promise<Found> {
+    const { book } = this.foreign;
+    if (!book) return runs.search(this.id, words, from, signal);
+    return { matches: searchIn(book.entries, words), next: null };
   }
 
   private async moved(work: Promise<boolean>): Promise<boolean> {
@@ -163,8 +194,8 @@ export class RunInView {
           entry: record("entry"),
           append: record("append"),
           replace: record("replace"),
-          status: (data) => this.told(JSON.parse(data) as RunView),
-          usage: (data) => this.told(JSON.parse(data) as Partial<RunView>),
+          status: (data) => this.update(JSON.parse(data) as RunView),
+          usage: (data) => this.update(JSON.parse(data) as Partial<RunView>),
           reset: () => this.restart(),
           end: (data) => this.ended(JSON.parse(data) as RunView),
         },
@@ -184,7 +215,27 @@ export class RunInView {
 
   /** The same place by another parser; who follows stays at the end. */
   private async swap(): Promise<void> {
-    if ((await this.moved(this.window.reload())) && this.following) await this.reachEnd();
+    const before = this.reading ? this.window.at(this.reading()) : undefined;
+    if (!(await this.moved(this.window.reload()))) return;
+    if (this.following) await this.reachEnd();
+    else if (before) await this.meet(before);
+    this.swaps++;
+  }
+
+  /** Have an entry held that may stand elsewhere now. */
+  private async meet(before: Entry): Promise<void> {
+    const seq = await this.placeOf(before.id);
+    if (seq !== null) await this.reach(seq);
+  }
+
+  /** Where an entry stands among those that are shown; null if there is none such. */
+  async placeOf(entryId: string): Promise<number | null> {
+    const { book } = this.foreign;
+    if (book) return book.find(entryId);
+    return runs.entry(this.id, entryId).then(
+      (entry) => entry.seq,
+      () => null,
+    );
   }
 
   private play(record: TranscriptRecord, order: number): void {
@@ -212,7 +263,7 @@ export class RunInView {
     this.version++;
   }
 
-  private told(changes: Partial<RunView>): void {
+  private update(changes: Partial<RunView>): void {
     if (this.run) this.run = { ...this.run, ...changes, result: changes.result ?? this.run.result };
   }
 
@@ -223,7 +274,7 @@ export class RunInView {
     this.outlining = setTimeout(async () => {
       this.outlineAt = performance.now();
       this.outlining = null;
-      this.outline = await runs.outline(this.id).catch(() => this.outline);
+      this.told = await runs.outline(this.id).catch(() => this.told);
     }, wait);
   }
 
@@ -242,9 +293,9 @@ export class RunInView {
 
   private async ended(view: RunView): Promise<void> {
     this.feed?.end();
-    this.told(view);
+    this.update(view);
     await this.refresh();
-    this.outline = await runs.outline(this.id).catch(() => this.outline);
+    this.told = await runs.outline(this.id).catch(() => this.told);
     this.changed();
   }
 }
