@@ -7,7 +7,16 @@ export type Notice =
   | { name: "run"; run: RunView }
   | { name: "adapter" }
   | { name: "progress"; about: string; step: string }
+  | { name: "question"; question: AskedPerson }
   | { name: "reset" };
+
+/** A question that waits for a person, as it is told when it is asked. */
+export interface AskedPerson {
+  id: string;
+  title: string;
+  taskId: string | null;
+  runId: string | null;
+}
 type Listener = (notice: Notice) => void;
 
 class Board {
@@ -46,6 +55,7 @@ class Board {
         },
         events: {
           run: (data) => pass({ name: "run", run: JSON.parse(data) as RunView }),
+          question: (data) => pass({ name: "question", question: JSON.parse(data) as AskedPerson }),
           adapter: () => pass({ name: "adapter" }),
           "adapter-progress": (data) => {
             const { about, progress } = JSON.parse(data) as {

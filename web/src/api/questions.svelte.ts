@@ -14,14 +14,14 @@ class Questions {
   private watched = false;
   private soon: ReturnType<typeof setTimeout> | undefined;
 
-  /** Begin to look; a question is asked by a run that ends. */
+  /** Begin to look: questions are told when they are asked, answers follow a run that ends. */
   watch(): void {
     if (this.watched) return;
     this.watched = true;
     void this.load();
     board.hear((notice) => {
       const ended = notice.name === "run" && TERMINAL.has(notice.run.status);
-      if (!ended && notice.name !== "reset") return;
+      if (!ended && notice.name !== "reset" && notice.name !== "question") return;
       clearTimeout(this.soon);
       this.soon = setTimeout(() => void this.load(), SOON_MS);
     });

@@ -1,7 +1,6 @@
-/** Notices of the browser when a run ends or asks while nobody looks; only after a person asked for them. */
+/** Notices of the browser when a run ends or somebody is asked while nobody looks; opt-in. */
 
-import { board } from "../api/board.svelte";
-import { questions } from "../api/questions.svelte";
+import { type AskedPerson, board } from "../api/board.svelte";
 import type { RunView } from "../api/types";
 import { TERMINAL } from "../api/types";
 import { STATE_WORDS, shapeOf, title } from "../words/states";
@@ -12,6 +11,7 @@ class Notices {
   wanted = $state(localStorage.getItem("notices") === "on" && this.allowed());
   refused = $state(false);
   private told = new Set<string>();
+  private listening = false;
 
   constructor() {
     if (this.wanted) this.listen();
@@ -30,27 +30,35 @@ class Notices {
   }
 
   private listen(): void {
+    if (this.listening) return;
+    this.listening = true;
     board.hear((notice) => {
-      if (notice.name !== "run" || !this.wanted || !document.hidden) return;
-      const { id, status } = notice.run;
-      if (!TERMINAL.has(status) || this.told.has(id)) return;
-      this.told.add(id);
-      void this.tell(notice.run);
+      if (!this.wanted || !document.hidden) return;
+      if (notice.name === "run") this.ended(notice.run);
+      else if (notice.name === "question") this.asked(notice.question);
     });
   }
 
-  /** A run that left a question waits for a person; that is said instead of how it ended. */
-  private async tell(run: RunView): Promise<void> {
-    const asked = (await questions.load()).find((one) => one.runId === run.id);
-    const words = asked ? "Waits for you" : STATE_WORDS[run.status];
+  private ended(run: RunView): void {
+    const { id, status } = run;
+    if (!TERMINAL.has(status)) return;
+    this.tell(id, `${STATE_WORDS[status]}: ${title(run)}`, shapeOf(status), `/runs/${id}`);
+  }
+
+  private asked({ id, title: about, taskId, runId }: AskedPerson): void {
+    const place = taskId ? `/tasks/${taskId}` : runId ? `/runs/${runId}` : "/tasks";
+    this.tell(id, `waits for you: ${about}`, "queued", place);
+  }
+
+  private tell(id: string, words: string, shape: string, place: string): void {
+    if (this.told.has(id)) return;
+    this.told.add(id);
     // The tag makes ten open tabs tell it once.
-    const shown = new Notification(`${words}: ${title(run)}`, {
-      tag: run.id,
-      icon: `/icons/${shapeOf(run.status)}.svg`,
-    });
+    const shown = new Notification(words, { tag: id, icon: `/icons/${shape}.svg` });
     shown.onclick = () => {
       window.focus();
-      route.go(asked ? `/tasks/${asked.taskId}` : `/runs/${run.id}`);
+      route.go(place);
+      shown.close();
     };
   }
 }

@@ -16,6 +16,7 @@ from binderclip.contract.task import (
     InteractionKind,
     InteractionStatus,
 )
+from binderclip.contract.wire import to_json
 from binderclip.server.answers import polled
 from binderclip.server.auth import Actor, TheActor, ThePerson
 from binderclip.server.requests import Body, Cursor, Id, Key, Limit, once, paged
@@ -110,7 +111,12 @@ def ask(
         kind=body.kind,
         payload=payload,
     )
-    make = lambda: answer(site.desk.ask(asked), 201)  # noqa: E731
+
+    def make() -> Response:
+        made = site.desk.ask(asked)
+        _tell(site, made.id, str(payload.get("title") or task.title), task.id, made.run_id)
+        return answer(made, 201)
+
     return once(site, actor, f"interactions:{task.id}", key, body, make)
 
 
@@ -177,7 +183,13 @@ def request_approval(
         run_id=actor.run_id,
         task_ids=tuple(task_of(site, actor, named).id for named in body.issue_ids),
     )
-    make = lambda: answer(site.desk.request_approval(asked), 201)  # noqa: E731
+
+    def make() -> Response:
+        made = site.desk.request_approval(asked)
+        title = str(body.payload.get("title") or body.payload.get("name") or body.kind)
+        _tell(site, made.id, title, next(iter(made.task_ids), None), made.run_id)
+        return answer(made, 201)
+
     return once(site, actor, f"approvals:{company_id}", key, body, make)
 
 
@@ -208,6 +220,12 @@ def reject_approval(
     _approval(site, person, approval_id)
     note = body.note if body else None
     return answer(site.desk.decide(approval_id, "rejected", person.name, note))
+
+
+def _tell(site: Site, id: str, title: str, task_id: str | None, run_id: str | None) -> None:
+    """Let people who look at lists know at once that somebody waits for them."""
+    told = {"id": id, "title": title[:200], "taskId": task_id, "runId": run_id}
+    site.notice("question", to_json(told))
 
 
 def _approval(site: Site, actor: Actor, approval_id: str) -> Approval:
