@@ -16,7 +16,7 @@ from binderclip.contract.errors import ContractError
 from binderclip.plugins.service import Plugins
 from binderclip.sdk.adapter import Host
 from binderclip.sdk.checks import CheckCall
-from binderclip.sdk.config import config_from_assignments
+from binderclip.sdk.config import config_from_assignments, read_config
 
 from .conftest import Run, write_npm
 
@@ -29,7 +29,8 @@ def executing(body: str) -> str:
 
 def asked(adapter: Any, cwd: Path, **config: Any) -> CheckCall:
     request = CheckRequest(company_id="c", adapter_type=adapter.type, config=config, depth="live")
-    return CheckCall(request, adapter.Config(**config), cwd, dict(os.environ), None)
+    read = read_config(adapter.Config, config)
+    return CheckCall(request, read, cwd, dict(os.environ), None)
 
 
 def test_a_package_is_described_without_being_changed(plugins: Plugins, tmp_path: Path) -> None:
@@ -179,6 +180,22 @@ def test_the_other_functions_are_asked_in_one_process(plugins: Plugins, tmp_path
     quick = CheckRequest(company_id="c", adapter_type="speaker", config={"cwd": str(tmp_path)})
     codes = [check.code for check in adapter.test_environment(quick, {}, "now").checks]
     assert codes == ["cwd_ok", "node_ok"]
+
+
+def test_a_version_that_was_loaded_anew_elsewhere_is_asked_in_a_fresh_process(
+    plugins: Plugins, tmp_path: Path
+) -> None:
+    """P4: a reload by the command line reaches a server that asked the plugin before."""
+    plugins.install(str(write_npm(tmp_path / "speaker")))
+    adapter = plugins.load("speaker")
+    call = asked(adapter, tmp_path)
+    first = [model.id for model in adapter.list_models(call)]
+    place = plugins.store.directory_of(plugins.record("speaker"))
+    source = place / "package" / "index.js"
+    source.write_text(source.read_text().replace('id: "m2"', 'id: "m9"'))
+    assert [model.id for model in adapter.list_models(call)] == first == ["m2"]
+    (place / "plugin.json").write_bytes((place / "plugin.json").read_bytes())
+    assert [model.id for model in adapter.list_models(call)] == ["m9"]
 
 
 def test_keys_that_no_schema_tells_are_passed_on(plugins: Plugins, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from binderclip.contract.errors import BinderclipError
 from binderclip.contract.manifest import Capabilities, Manifest, Model
 from binderclip.contract.run import ExecutionRequest, ExecutionResult
 from binderclip.contract.wire import to_plain
-from binderclip.plugins.described import Description, read_description
+from binderclip.plugins.described import PLUGIN_FILE, Description, read_description
 from binderclip.plugins.foreign import foreign_result
 from binderclip.plugins.form import config_class, nested, shown_schema
 from binderclip.plugins.node import find_node
@@ -52,8 +53,9 @@ CALL_SECONDS = 20
 _MARKS = {"info": "info", "warn": "warn", "warning": "warn", "error": "error"}
 
 
-_processes: dict[str, PluginProcess] = {}
-"""One process for each version that was asked something, shared by all who load it."""
+_processes: dict[str, tuple[int, PluginProcess]] = {}
+"""For each version that was asked something: when it was described, and its process."""
+_looking = threading.Lock()
 
 
 class OpaqueSession:
@@ -209,10 +211,18 @@ class PluginAdapter(Adapter):
         return []
 
     def _call(self, method: str, params: Any, seconds: float | None = None) -> Any:
-        process = _processes.get(self.origin)
-        if process is None:
-            process = _processes.setdefault(self.origin, self.new_process())
+        process = self._process()
         return process.call(method, params, seconds=seconds or CALL_SECONDS)
+
+    def _process(self) -> PluginProcess:
+        """One process for all who ask; another once somebody, perhaps elsewhere, loaded it anew."""
+        with _looking:
+            described = (self.directory / PLUGIN_FILE).stat().st_mtime_ns
+            known = _processes.get(self.origin)
+            if known is None or known[0] != described:
+                # The one before ends by itself when nobody asks it any more.
+                known = _processes[self.origin] = (described, self.new_process())
+            return known[1]
 
     def _ask(self, method: str, call: CheckCall) -> Any:
         if not self.is_npm:
@@ -298,9 +308,10 @@ class PluginAdapter(Adapter):
 
 def end_process(directory: Path) -> None:
     """End the process that answers for a version, if it runs; the next call starts another."""
-    process = _processes.pop(str(directory), None)
-    if process is not None:
-        process.close()
+    with _looking:
+        known = _processes.pop(str(directory), None)
+    if known is not None:
+        known[1].close()
 
 
 def host_process(told: Description, directory: Path) -> PluginProcess:
