@@ -7,7 +7,7 @@ export interface StreamHandlers {
 }
 
 /** A hidden page keeps its connection for a moment, since people flick between tabs. */
-const REST_AFTER_MS = 5000;
+const REST_AFTER_MS = 1500;
 const RETRY_MS = 1500;
 
 export class EventFeed {

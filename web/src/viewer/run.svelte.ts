@@ -1,5 +1,6 @@
 /** One run in view: what it is, the window of its transcript, its stream, what the reader opened. */
 
+import { board } from "../api/board.svelte";
 import { ApiError, runs } from "../api/client";
 import { EventFeed } from "../api/stream";
 import type {
@@ -54,6 +55,7 @@ export class RunInView {
   readonly foreign: ForeignReading;
 
   private feed: EventFeed | null = null;
+  private unheard: (() => void) | null = null;
   private flushing: ReturnType<typeof setTimeout> | null = null;
   private outlineAt = 0;
   private outlining: ReturnType<typeof setTimeout> | null = null;
@@ -118,6 +120,7 @@ export class RunInView {
   close(): void {
     this.gone = true;
     this.feed?.end();
+    this.unheard?.();
     this.foreign.close();
     if (this.flushing) clearTimeout(this.flushing);
     if (this.outlining) clearTimeout(this.outlining);
@@ -182,6 +185,11 @@ export class RunInView {
   }
 
   private listen(): void {
+    // A hidden tab rests; the stream that all tabs share tells it how its run fares.
+    this.unheard ??= board.hear((notice) => {
+      if (document.hidden && notice.name === "run" && notice.run.id === this.id)
+        this.update(notice.run);
+    });
     const record = (type: TranscriptRecord["type"]) => (data: string, id: string) =>
       this.heard(type, data, id);
     this.feed = new EventFeed(

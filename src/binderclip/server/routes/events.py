@@ -17,7 +17,9 @@ router = APIRouter(tags=["runs"])
 @router.get(
     "/api/events",
     response_class=EventStream,
-    responses=plain("Events `run`, `adapter`, `adapter-progress`, `reset`.", "text/event-stream"),
+    responses=plain(
+        "Events `run`, `question`, `adapter`, `adapter-progress`, `reset`.", "text/event-stream"
+    ),
 )
 def events(
     site: TheSite,
