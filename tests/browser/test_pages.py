@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 PAGES = ("/runs", "/tasks", "/tasks?view=board", "/agents", "/agents/new", "/adapters", "/costs")
-PAGES += ("/settings",)
+PAGES += ("/settings", "/workspaces", "/adapters/playground")
 
 
 def as_person(page: Page, stage: Stage, path: str) -> None:
@@ -65,7 +65,17 @@ def test_unknown_cost_is_shown_as_unknown(open_page: Open, stage: Stage, told: s
     page = open_page("/costs?by=adapterType")
     row = page.get_by_role("row").filter(has_text="Process")
     expect(row).to_contain_text("unknown")
-    expect(page.get_by_role("row").filter(has_text="Story Teller")).to_contain_text("$")
+    teller = page.get_by_role("row").filter(has_text="Story Teller")
+    expect(teller).to_contain_text("$")
+    page.get_by_label("Measured in").select_option("tokens")
+    page.get_by_label("Time").select_option("365")
+    page.get_by_label("Told apart by").select_option("model")
+    expect(page).to_have_url(re.compile("by=model.*of=tokens.*days=365"))
+    page.reload()
+    expect(page.get_by_role("row").filter(has_text="sonnet-4-5")).to_contain_text(
+        re.compile(r"\d+(\.\d)?k")
+    )
+    expect(page.get_by_text(re.compile("tokens in 365 days"))).to_be_visible()
 
 
 def test_a_secret_is_kept_and_never_shown(open_page: Open, stage: Stage) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import delete, insert
 
+from binderclip.store.database import Database
+from binderclip.store.home import Home
+from binderclip.store.tables import runs
 from tests.browser import stories
 from tests.browser.stage import Stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
+MANY = 3000
 
 
 def test_a_run_appears_and_changes_while_one_looks(
@@ -74,3 +79,61 @@ def test_the_keys_are_shown_by_a_question_mark(open_page: Open, told: str) -> No
     expect(page.get_by_role("row").first).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("next run")
+
+
+@pytest.fixture
+def many(stage: Stage) -> Iterator[int]:
+    """Thousands of finished runs of an agent, as rows of the store."""
+    told = {
+        "status": "succeeded",
+        "adapter_type": "process",
+        "agent_id": "agent-of-many",
+        "agent_name": "Ada",
+        "company_id": "local",
+        "task_key": "heartbeat",
+        "cwd": "/tmp",
+        "wake_reasons": '["manual"]',
+        "actor": "person",
+        "resumed": False,
+        "created_at": "2025-01-01T00:00:00.000Z",
+        "ended_at": "2025-01-01T00:00:09.000Z",
+        "attempts": 1,
+        "finalized": True,
+        "scheduled": True,
+        "retries": 0,
+    }
+    rows = [
+        {**told, "id": f"00000000-{n:04x}-7000-8000-{n:012x}", "prompt": f"Part {n}"}
+        for n in range(MANY)
+    ]
+    with Database.open(Home(stage.home)) as database:
+        with database.writing() as connection:
+            connection.execute(insert(runs), rows)
+        yield MANY
+        with database.writing() as connection:
+            connection.execute(delete(runs).where(runs.c.agent_id == "agent-of-many"))
+
+
+def test_thousands_of_runs_scroll_with_a_few_rows_drawn(
+    open_page: Open, stage: Stage, told: str, many: int
+) -> None:
+    """Pages are read as one goes down; the browser holds the rows in view, not the list."""
+    page = open_page("/runs?agent=agent-of-many")
+    expect(page.get_by_label("Agent")).to_have_value("agent-of-many")
+    expect(page.get_by_role("row").first).to_contain_text(f"Part {many - 1}")
+    page.wait_for_function(
+        """(many) => {
+          const list = document.querySelector("[role=table]");
+          list.scrollTop = list.scrollHeight;
+          return Number(list.getAttribute("aria-rowcount")) === many;
+        }""",
+        arg=many,
+        polling=50,
+    )
+    expect(page.get_by_role("row").last).to_contain_text("Part 0")
+    assert page.get_by_role("row").count() < 80
+    page.get_by_placeholder("Filter").fill("part 1234")
+    expect(page.get_by_role("row")).to_have_count(1)
+    page.get_by_label("Agent").select_option("")
+    page.get_by_placeholder("Filter").fill("")
+    expect(page.locator(f"a[href='/runs/{told}']")).to_be_visible()

@@ -59,7 +59,7 @@ def test_a_machine_is_added_tested_over_there_edited_and_removed(
     machine.get_by_role("button", name="Test").click()
     expect(machine).to_contain_text("Runs can work there", timeout=30_000)
     machine.get_by_role("button", name="Edit").click()
-    port = machine.get_by_label("Port")
+    port = machine.get_by_role("textbox", name="Port")
     port.fill("99999")
     port.blur()
     machine.get_by_role("button", name="Save").click()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type CostLine, days, sums } from "../src/costs/sums";
+import { type CostLine, spans, sums } from "../src/costs/sums";
 
 const line = (more: Partial<CostLine>): CostLine => ({
   day: "2026-01-02",
@@ -35,11 +35,23 @@ describe("costs", () => {
   });
 
   it("have a place for every day", () => {
-    const found = days([line({})], "model", "2026-01-01", "2026-01-03");
-    expect(found.map((day) => [day.day, day.cost])).toEqual([
+    const found = spans([line({})], "model", "2026-01-01", "2026-01-03");
+    expect(found.map((one) => [one.day, one.value])).toEqual([
       ["2026-01-01", 0],
       ["2026-01-02", 0.5],
       ["2026-01-03", 0],
+    ]);
+  });
+
+  it("are summed by weeks over long times, in money or in tokens", () => {
+    const lines = [line({}), line({ day: "2026-01-07" }), line({ day: "2026-01-08" })];
+    const found = spans(lines, "model", "2026-01-01", "2026-01-10", {
+      measure: "tokens",
+      width: 7,
+    });
+    expect(found.map((one) => [one.day, one.value])).toEqual([
+      ["2026-01-01", 36],
+      ["2026-01-08", 18],
     ]);
   });
 });

@@ -50,26 +50,47 @@ export function sums(lines: readonly CostLine[], part: Part): Sum[] {
   return [...found.values()].sort((a, b) => b.cost - a.cost || b.runs - a.runs);
 }
 
-export interface Day {
+export type Measure = "cost" | "tokens";
+
+export interface Span {
+  /** The first day of it. */
   day: string;
-  cost: number;
+  value: number;
   unknown: number;
-  parts: { name: string; cost: number }[];
+  parts: { name: string; value: number }[];
 }
 
-/** Every day from the first to the last, also those on which nothing ran. */
-export function days(lines: readonly CostLine[], part: Part, from: string, to: string): Day[] {
-  const found: Day[] = [];
-  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000) {
-    const day = new Date(at).toISOString().slice(0, 10);
+const DAY_MS = 86_400_000;
+
+export function measured(sum: Sum, measure: Measure): number {
+  return measure === "cost" ? sum.cost : sum.input + sum.cached + sum.output;
+}
+
+/** Every span from the first day to the last, also those in which nothing ran. */
+export function spans(
+  lines: readonly CostLine[],
+  part: Part,
+  from: string,
+  to: string,
+  { measure = "cost" as Measure, width = 1 } = {},
+): Span[] {
+  const found: Span[] = [];
+  for (let at = Date.parse(from); at <= Date.parse(to); at += width * DAY_MS) {
+    const [day, next] = [dayOf(at), dayOf(at + width * DAY_MS)];
     const own = sums(
-      lines.filter((line) => line.day === day),
+      lines.filter((line) => line.day >= day && line.day < next),
       part,
     );
-    const cost = own.reduce((all, sum) => all + sum.cost, 0);
+    const parts = own
+      .map((sum) => ({ name: sum.name, value: measured(sum, measure) }))
+      .filter((one) => one.value > 0);
+    const value = parts.reduce((all, one) => all + one.value, 0);
     const unknown = own.reduce((all, sum) => all + sum.unknown, 0);
-    const parts = own.filter((sum) => sum.cost > 0).map(({ name, cost }) => ({ name, cost }));
-    found.push({ day, cost, unknown, parts });
+    found.push({ day, value, unknown, parts });
   }
   return found;
+}
+
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
 }

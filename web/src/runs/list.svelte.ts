@@ -7,6 +7,7 @@ import { TERMINAL } from "../api/types";
 import { title } from "../words/states";
 
 const PAGE = 200;
+const ALIVE = ["running", "queued"] as const;
 
 export class RunList {
   problem = $state.raw<ApiError | null>(null);
@@ -43,12 +44,18 @@ export class RunList {
     this.filter = filter;
     this.loading = true;
     try {
-      const page = await runs.list(server(filter), null, PAGE);
+      const [page, ...alive] = await Promise.all([
+        runs.list(server(filter), null, PAGE),
+        // Those that work for long may be older than the first page.
+        ...(filter.status
+          ? []
+          : ALIVE.map((status) => runs.list(server({ ...filter, status }), null, PAGE))),
+      ]);
       if (this.filter !== filter) return;
       this.known = new Map();
       this.next = page.next;
       this.more = page.next !== null;
-      this.put(page.items);
+      this.put([...alive.flatMap((one) => one.items), ...page.items]);
       this.problem = null;
     } catch (problem) {
       this.problem = problem as ApiError;
