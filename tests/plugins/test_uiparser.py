@@ -20,6 +20,8 @@ from binderclip.sdk.transcript import TranscriptBuilder
 
 from .conftest import write_npm
 
+TS = "2026-01-01T00:00:00.000Z"
+KEEN = "export const parseStdoutLine = (l, ts) => {};"
 PLAIN = (
     "export function parseStdoutLine(line, ts) { return [{ kind: 'assistant', ts, text: line }] }"
 )
@@ -54,7 +56,7 @@ def tried(folder: Path, source: str, version: str | None = "1.0.0") -> ParserRep
 def parsed(source: str, *lines: str) -> list[Any]:
     builder = TranscriptBuilder(JsParser(source))
     data = "".join(f"{line}\n" for line in lines).encode()
-    told = [("stdout", line, "2026-01-01T00:00:00.000Z") for line in LineSplitter().push(data)]
+    told = [("stdout", line, TS) for line in LineSplitter().push(data)]
     records = builder.feed_all(told) + builder.finish(len(data))  # type: ignore[arg-type]
     return apply([], records)
 
@@ -197,6 +199,29 @@ def test_many_lines_are_asked_for_at_once() -> None:
     assert (len(records), builder.coverage.understood) == (1000, 1000)
     assert parser.process._number == 3
     builder.finish(0)
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "letter"), [(300, 200_000, "x"), (3, 16_000_000, "x"), (2, 4_000_000, "💬")]
+)
+def test_long_lines_find_room_in_the_engine(count: int, size: int, letter: str) -> None:
+    """T4: up to 16 MiB of a line go to a parser, however many come at once."""
+    source = KEEN.format("[{ kind: 'user', ts, text: String([...JSON.parse(l).t.slice(-8)][0]) }]")
+    line = json.dumps({"t": letter * size}, ensure_ascii=False)
+    parser = JsParser(source)
+    parser.prepare([("stdout", line, TS)] * count)
+    texts = {entry.text for _ in range(count) for entry in parser.parse_line(line, TS) or ()}
+    parser.finish(TS)
+    assert (parser.broken, texts) == (None, {letter})
+
+
+def test_long_answers_come_in_parts() -> None:
+    source = KEEN.format("[{ kind: 'user', ts, text: l.repeat(500000) }]")
+    parser = JsParser(source)
+    parser.prepare([("stdout", f"{n % 10}", TS) for n in range(60)])
+    texts = [entry.text for n in range(60) for entry in parser.parse_line(f"{n % 10}", TS) or ()]
+    parser.finish(TS)
+    assert [(text[0], len(text)) for text in texts] == [(f"{n % 10}", 500_000) for n in range(60)]
 
 
 def test_a_parser_reaches_nothing(tmp_path: Path) -> None:

@@ -15,15 +15,18 @@ DESCRIPTOR = 3
 def serve(answer: Callable[[str, dict[str, Any]], Any], idle: float = IDLE_SECONDS) -> None:
     """Answer calls one after the other until the other side closes or nothing comes."""
     with socket.socket(fileno=DESCRIPTOR) as channel:
-        buffer = b""
+        pieces: list[bytes] = []
         while select.select([channel], [], [], idle)[0]:
             piece = channel.recv(256 * 1024)
             if not piece:
                 return
-            buffer += piece
-            while b"\n" in buffer:
-                line, _, buffer = buffer.partition(b"\n")
-                channel.sendall(_answered(line, answer) + b"\n")
+            pieces.append(piece)
+            # A call may have many megabytes: it is put together once, when it is complete.
+            if b"\n" in piece:
+                *lines, rest = b"".join(pieces).split(b"\n")
+                pieces = [rest]
+                for line in lines:
+                    channel.sendall(_answered(line, answer) + b"\n")
 
 
 def _answered(line: bytes, answer: Callable[[str, dict[str, Any]], Any]) -> bytes:

@@ -10,6 +10,7 @@
     "FinalizationRegistry Promise Proxy Reflect Iterator ArrayBuffer DataView " +
     "Int8Array Uint8Array Uint8ClampedArray Int16Array Uint16Array Int32Array Uint32Array " +
     "BigInt64Array BigUint64Array Float32Array Float64Array Atomics";
+  const BATCH_CHARACTERS = 4194304;
   const stringify = JSON.stringify, parse = JSON.parse;
   const join = Array.prototype.join, apply = Reflect.apply;
   const keys = Object.keys, isArray = Array.isArray;
@@ -79,7 +80,8 @@
     },
     batch(text) {
       const lines = parse(text), out = [];
-      for (let i = 0; i < lines.length; i += 1) {
+      let size = 0;
+      for (let i = 0; i < lines.length && size < BATCH_CHARACTERS; i += 1) {
         let piece;
         try {
           let answer = parser.call(lines[i][0], lines[i][1]);
@@ -92,6 +94,7 @@
           piece = stringify({ error: told(problem) });
         }
         out[i] = piece;
+        size += piece.length;
       }
       return apply(join, ["[", apply(join, out, [","]), "]"], [""]);
     },

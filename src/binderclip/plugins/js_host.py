@@ -16,11 +16,13 @@ from typing import Any
 from binderclip.plugins.host_loop import serve
 
 BOOT = Path(__file__).with_name("js_boot.js")
-MEMORY_BYTES = 64 * 1024 * 1024
+MEMORY_BYTES = 128 * 1024 * 1024
 PROCESS_BYTES = 1024 * 1024 * 1024
 STACK_BYTES = 512 * 1024
 LOAD_SECONDS = 0.5
 BATCH_SECONDS = 0.5
+CHARACTERS_A_SECOND = 8_000_000
+"""What is added to a batch's time for lines that are long in themselves."""
 SELF = "<input>"
 _ES = re.compile(r"\bexport\s*(?:[{*]|(?:default|async|function|const|let|var|class)\b)")
 
@@ -47,8 +49,9 @@ class Engine:
         raise ValueError("it exports neither createStdoutParser nor parseStdoutLine")
 
     def batch(self, lines: list[list[str]]) -> str:
-        self._context.set_time_limit(BATCH_SECONDS)
-        answer = self._batch(json.dumps(lines))
+        text = json.dumps(lines, ensure_ascii=False)
+        self._context.set_time_limit(BATCH_SECONDS + len(text) / CHARACTERS_A_SECOND)
+        answer = self._batch(text)
         if not isinstance(answer, str):
             raise ValueError("the parser's answers are no text")
         return answer

@@ -10,7 +10,7 @@ import re
 import sys
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from binderclip.sdk.env import clean_env
 from binderclip.sdk.parser import Facts, Failure, Parsed, Parser
 
 LINES_AT_ONCE = 500
+CHARACTERS_AT_ONCE = 1024 * 1024
 BATCH_SECONDS = 20.0
 LOAD_SECONDS = 20.0
 Waiting = tuple[str, str, str]
@@ -50,8 +51,7 @@ class DistantParser(Parser):
         """Ask for many lines at once; the same lines are parsed next, one by one."""
         self._answers.clear()
         wanted = [line for line in lines if self.takes_stderr or line[0] == "stdout"]
-        for at in range(0, len(wanted), LINES_AT_ONCE):
-            part = wanted[at : at + LINES_AT_ONCE]
+        for part in _parts(wanted):
             self._answers.extend(zip(part, self._ask(part), strict=False))
 
     def parse_line(self, line: str, ts: str) -> Sequence[Parsed] | None:
@@ -143,12 +143,23 @@ class JsParser(DistantParser):
 
     def _parse(self, lines: list[Waiting]) -> Any:
         given = [[line, ts] for _, line, ts in lines]
+        answers: list[Any] = []
+        # Long answers come in several parts, as in the browser.
+        while len(answers) < len(given):
+            part = self._part(given[len(answers) :])
+            if not part:
+                break
+            answers += part
+        return answers
+
+    def _part(self, given: list[list[str]]) -> list[Any]:
         text = self.process.call("parse", {"lines": given}, seconds=BATCH_SECONDS)
         try:
             whole = _HALF.sub("\\1\ufffd", text) if "\\ud" in text else text
-            return json.loads(whole)
+            part = json.loads(whole)
         except (ValueError, TypeError, RecursionError) as problem:
             raise AdapterError("the parser's answers are no JSON") from problem
+        return part if isinstance(part, list) else []
 
     def _entries(self, answer: Any, ts: str) -> Sequence[Entry] | None:
         before = self._repair.dropped
@@ -220,6 +231,20 @@ class _Broke:
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
+
+
+def _parts(lines: Sequence[Waiting]) -> Iterator[list[Waiting]]:
+    """Lines in batches that an engine has room for; a longer line is a batch of its own."""
+    part: list[Waiting] = []
+    size = 0
+    for line in lines:
+        if part and (len(part) >= LINES_AT_ONCE or size + len(line[1]) > CHARACTERS_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += len(line[1])
+    if part:
+        yield part
 
 
 def js_process() -> PluginProcess:
