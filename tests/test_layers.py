@@ -27,9 +27,9 @@ LAYERS = {
     "cli": 4,
 }
 THIRD_PARTY = {
-    "contract": {"msgspec", "pydantic"},
+    "contract": {"msgspec"},
     "supervisor": set[str](),
-    "sdk": {"msgspec", "pydantic"},
+    "sdk": {"msgspec"},
 }
 
 
@@ -194,7 +194,7 @@ def test_a_planted_violation_is_named_with_its_line_and_rule(
             "from binderclip.sdk import CliAdapter\nfrom . import config\nimport httpx",
         ),
         ("adapters/a/deep/y.py", "from ..config import Config"),
-        ("sdk/env.py", "from binderclip.contract.errors import ConfigError\nimport pydantic, os"),
+        ("sdk/env.py", "from binderclip.contract.errors import ConfigError\nimport msgspec, os"),
         ("supervisor/main.py", "import os, fcntl"),
         ("server/app.py", "from binderclip import __version__\nfrom binderclip.runs import wake"),
         ("__main__.py", "from binderclip.cli import main"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from binderclip.sdk import Call, CliAdapter, CliConfig, Command, dangerous
+from binderclip.sdk import Call, CliAdapter, CliConfig, Command, Field, dangerous
 
 from .parser import HermesParser
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from pydantic import Field
 
 from binderclip.sdk import (
     AdapterConfig,
@@ -15,6 +14,7 @@ from binderclip.sdk import (
     CliAdapter,
     Command,
     Entry,
+    Field,
     Init,
     Manifest,
     Parser,

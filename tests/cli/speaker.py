@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from pydantic import Field
 
 from binderclip.sdk import (
     AdapterConfig,
@@ -13,6 +12,7 @@ from binderclip.sdk import (
     CliAdapter,
     Command,
     Entry,
+    Field,
     Init,
     Manifest,
     Parser,

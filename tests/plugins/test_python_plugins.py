@@ -15,6 +15,7 @@ from binderclip.contract.errors import AdapterError, AdapterLoadError, ContractE
 from binderclip.plugins.records import PluginStore
 from binderclip.plugins.registry import load_adapter
 from binderclip.plugins.service import Plugins
+from binderclip.sdk.config import read_config
 from binderclip.sdk.parser import GenericParser
 from binderclip.store.transcripts import read_transcript
 
@@ -99,7 +100,7 @@ def test_a_plugins_config_is_checked_and_listed(plugins: Plugins, tmp_path: Path
     assert fields["word"].default == "hello"
     assert "timeoutSec" in fields
     assert "`word`" in adapter.agent_configuration_doc()
-    assert adapter.Config.model_validate({"word": "x"}).word == "x"  # type: ignore[attr-defined]
+    assert read_config(adapter.Config, {"word": "x"}).word == "x"  # type: ignore[attr-defined]
 
 
 def test_a_folder_keeps_its_own_parser_in_its_own_process(

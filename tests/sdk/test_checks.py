@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import Field
 
 from binderclip.sdk import (
     Check,
@@ -17,6 +16,7 @@ from binderclip.sdk import (
     CliAdapter,
     CliConfig,
     EnvironmentReport,
+    Field,
     Manifest,
     dangerous,
     version_of,

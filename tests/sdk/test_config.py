@@ -6,11 +6,10 @@ import traceback
 from typing import Any, Literal
 
 import pytest
-from pydantic import Field
 
 from binderclip.contract.config import ConfigField
 from binderclip.contract.errors import ConfigError
-from binderclip.sdk import AdapterConfig, CliConfig, Secret, build_config, dangerous
+from binderclip.sdk import AdapterConfig, CliConfig, Field, Secret, build_config, dangerous
 from binderclip.sdk.config import (
     config_from_assignments,
     dangerous_fields,
@@ -25,10 +24,8 @@ class Sample(CliConfig):
     color: Literal["red", "blue"] = Field("red", description="Which colour.")
     api_secret: Secret | None = Field(None, description="A secret.")
     skip_checks: bool = dangerous(default=False, description="Skip all checks.")
-    size: int | None = Field(None, description="How large.", json_schema_extra={"group": "Looks"})
-    notes: str | None = Field(
-        None, title="Your notes", description="N.", json_schema_extra={"format": "textarea"}
-    )
+    size: int | None = Field(None, description="How large.", group="Looks")
+    notes: str | None = Field(None, title="Your notes", description="N.", textarea=True)
 
 
 class Needy(AdapterConfig):
@@ -51,7 +48,7 @@ def test_everything_wrong_is_told_at_once_by_field() -> None:
     with pytest.raises(ConfigError) as caught:
         read_config(Sample, {"timeoutSec": -1, "color": "green", "extraArgs": "x"})
     assert set(caught.value.fields) == {"timeoutSec", "color", "extraArgs"}
-    assert "timeoutSec: Input should be greater than or equal to 0" in caught.value.message
+    assert "timeoutSec: must be a number of at least 0" in caught.value.message
 
 
 def test_a_bad_value_is_not_repeated_in_the_error() -> None:
@@ -60,6 +57,55 @@ def test_a_bad_value_is_not_repeated_in_the_error() -> None:
     with pytest.raises(ConfigError) as caught:
         read_config(Sample, {"apiSecret": {"oops": value}})
     assert value not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "told"),
+    [
+        ({"env": {"A": 1}}, "env", "must be an object"),
+        ({"extraArgs": ["a", 1]}, "extraArgs.1", "must be a list"),
+        ({"color": "green"}, "color", "must be one of 'red', 'blue'"),
+        ({"size": 1.5}, "size", "must be a whole number"),
+        ({"model": 5}, "model", "must be a text"),
+        ({"skipChecks": "maybe"}, "skipChecks", "must be true or false"),
+        ({"apiSecret": 5}, "apiSecret", "must be a text"),
+    ],
+)
+def test_a_bad_value_is_told_by_what_it_should_be(
+    values: dict[str, Any], field: str, told: str
+) -> None:
+    """F1: field and problem, in words that a person can act on."""
+    with pytest.raises(ConfigError) as caught:
+        read_config(Sample, values)
+    assert {name: text for name, text in caught.value.fields.items() if name.startswith(field)}
+    assert list(caught.value.fields.values()) == [told]
+
+
+@pytest.mark.parametrize(
+    ("values", "read"),
+    [
+        ({"timeoutSec": 5}, 5.0),
+        ({"timeoutSec": "2.5"}, 2.5),
+        ({"timeout_sec": 7}, 7.0),
+    ],
+)
+def test_numbers_may_come_as_text_and_under_their_python_name(
+    values: dict[str, Any], read: float
+) -> None:
+    assert read_config(Sample, values).timeout_sec == read
+
+
+def test_defaults_are_not_shared() -> None:
+    class Listed(AdapterConfig):
+        words: list[str] = Field(["a"], description="W.")
+
+    read_config(Listed, {}).words.append("b")
+    assert read_config(Listed, {}).words == ["a"]
+
+
+def test_a_field_with_a_limit_that_does_not_exist_is_a_mistake_of_its_author() -> None:
+    with pytest.raises(TypeError, match="minimum"):
+        Field(3, minimum=1)
 
 
 def test_a_missing_field_is_named() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from binderclip.sdk import Call, CheckCall, CheckRequest, CliAdapter, CliConfig, Command, Manifest
+from binderclip.sdk.config import read_config
 from binderclip.sdk.live import live_check
 
 
@@ -25,7 +26,7 @@ def asked(code: str, cwd: Path, seconds: float = 60) -> tuple[str, str, str | No
     config = {"model": code, "cwd": str(cwd)}
     request = CheckRequest(company_id="c", adapter_type="scripted", config=config, depth="live")
     env = {"PATH": os.environ["PATH"]}
-    call = CheckCall(request, CliConfig.model_validate(config), cwd, env, None)
+    call = CheckCall(request, read_config(CliConfig, config), cwd, env, None)
     found = live_check(Scripted(), call, seconds)
     return found.code, found.level, found.detail
 

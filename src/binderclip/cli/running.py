@@ -27,6 +27,7 @@ from binderclip.runs.driver import Drive, own_environment
 from binderclip.runs.wake import local_order
 from binderclip.sdk.adapter import Adapter
 from binderclip.sdk.config import config_from_assignments
+from binderclip.sdk.fields import options_of
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome
 
@@ -130,7 +131,7 @@ def _with_words(
     adapter: Adapter, values: dict[str, Any], prompt: tuple[str, ...], words: tuple[str, ...]
 ) -> str | None:
     """Put words after `--` where the adapter takes a command, and read the prompt."""
-    if words and {"command", "args"} <= adapter.Config.model_fields.keys():
+    if words and {"command", "args"} <= options_of(adapter.Config).keys():
         values.setdefault("command", words[0])
         values.setdefault("args", list(words[1:]))
         words = ()

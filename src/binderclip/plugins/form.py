@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, SecretStr, create_model
-from pydantic.fields import FieldInfo
-
 from binderclip.contract.config import ConfigField, ConfigSchema, FieldOption
 from binderclip.sdk.config import AdapterConfig, CliConfig, describe_config
+from binderclip.sdk.fields import Field, Secret, options_of
 
 _TYPES: dict[str, Any] = {
     "number": int | float | None,
     "toggle": bool,
-    "secret": SecretStr | None,
+    "secret": Secret | None,
     "list": list[Any],
     "keyvalue": dict[str, Any],
 }
@@ -35,7 +34,7 @@ class ForeignConfig(CliConfig):
 def config_class(type: str, schema: ConfigSchema | None, *, foreign: bool) -> type[AdapterConfig]:
     """A class with the usual fields and those that the plugin described."""
     base = ForeignConfig if foreign else AdapterConfig
-    usual = {info.alias or name: name for name, info in base.model_fields.items()}
+    usual = options_of(base)
     fields: dict[str, Any] = {}
     for field in schema.fields if schema else ():
         head = field.key.partition(".")[0]
@@ -44,8 +43,10 @@ def config_class(type: str, schema: ConfigSchema | None, *, foreign: bool) -> ty
         elif head not in usual and head != field.key:
             fields[_name(head)] = (dict[str, Any], Field(default_factory=dict, alias=head))
         elif field.key not in usual:
-            fields[_name(field.key)] = (_annotation(field), _info(field))
-    return create_model(f"Config_{type}", __base__=base, **fields)
+            fields[_name(field.key)] = (_annotation(field), _declared(field))
+    types = {name: annotation for name, (annotation, _) in fields.items()}
+    values = {name: declared for name, (_, declared) in fields.items()}
+    return builtins.type(f"Config_{type}", (base,), {**values, "__annotations__": types})
 
 
 def shown_schema(kind: type[AdapterConfig], schema: ConfigSchema | None) -> ConfigSchema:
@@ -115,23 +116,16 @@ def _annotation(field: ConfigField) -> Any:
     return _TYPES.get(field.type, str | None)
 
 
-def _info(field: ConfigField) -> FieldInfo:
-    extra: dict[str, Any] = {}
-    if field.dangerous:
-        extra["dangerous"] = True
-    if field.group:
-        extra["group"] = field.group
-    if field.type == "textarea":
-        extra["format"] = "textarea"
-    default: Any = ... if field.required else _default(field)
-    made: FieldInfo = Field(
-        default,
-        alias=field.key,
-        title=field.label,
-        description=field.hint,
-        json_schema_extra=extra or None,
-    )
-    return made
+def _declared(field: ConfigField) -> Any:
+    words: dict[str, Any] = {
+        "alias": field.key,
+        "title": field.label,
+        "description": field.hint,
+        "dangerous": field.dangerous,
+        "group": field.group,
+        "textarea": field.type == "textarea",
+    }
+    return Field(**words) if field.required else Field(_default(field), **words)
 
 
 def _default(field: ConfigField) -> Any:
@@ -145,6 +139,6 @@ def _is_limit(value: Any) -> bool:
 
 
 def _name(key: str) -> str:
-    """A Python name for a wire name; pydantic reserves `model_` and leading underscores."""
+    """A Python name for a wire name; what every configuration has is not to be covered."""
     snake = re.sub(r"(?<!^)(?=[A-Z])", "_", re.sub(r"\W", "_", key)).lower().strip("_")
-    return f"own_{snake}" if not snake or snake.startswith(("model_", "schema")) else snake
+    return f"own_{snake}" if not snake or hasattr(AdapterConfig, snake) else snake

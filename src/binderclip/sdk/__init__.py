@@ -47,11 +47,8 @@ from binderclip.sdk.config import (
     AdapterConfig,
     CliConfig,
     Effort,
-    EnvMap,
     Network,
-    Secret,
     build_config,
-    dangerous,
 )
 from binderclip.sdk.env import (
     build_env,
@@ -62,6 +59,7 @@ from binderclip.sdk.env import (
     ensure_path_in_env,
     redact_env_for_logs,
 )
+from binderclip.sdk.fields import Field, Secret, dangerous
 from binderclip.sdk.outcome import Outcome, ProcessEnd
 from binderclip.sdk.parser import Facts, Failure, GenericParser, JsonParser, Parsed, Parser
 from binderclip.sdk.prompt import DEFAULT_PROMPT, render_prompt, render_template
@@ -103,7 +101,6 @@ __all__ = [
     "Diff",
     "Effort",
     "Entry",
-    "EnvMap",
     "EnvironmentReport",
     "ErrorCode",
     "ErrorFamily",
@@ -112,6 +109,7 @@ __all__ = [
     "ExecutionResult",
     "Facts",
     "Failure",
+    "Field",
     "GenericParser",
     "Host",
     "Init",

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-import types
-import typing
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
-
-from binderclip.contract.config import ConfigField, ConfigSchema, FieldOption, FieldType
+from binderclip.contract.config import ConfigField, ConfigSchema, FieldOption
 from binderclip.contract.errors import ConfigError
 from binderclip.sdk.env import redact_env_for_logs
-
-Secret = SecretStr
-"""A field whose value is stored encrypted, never shown, and masked in every log."""
+from binderclip.sdk.fields import BadValue, Field, Option, Secret, form_of, options_of
 
 
 def _plain_env(value: object) -> object:
@@ -30,20 +22,11 @@ def _plain_env(value: object) -> object:
     }
 
 
-EnvMap = Annotated[dict[str, str], BeforeValidator(_plain_env)]
+class AdapterConfig:
+    """What every adapter's configuration has; unknown keys are kept and reported, not refused.
 
-
-def dangerous(**field: Any) -> Any:
-    """A field that takes a safety away: off by default, marked in form, help and docs (A12)."""
-    return Field(json_schema_extra={"dangerous": True}, **field)
-
-
-class AdapterConfig(BaseModel):
-    """What every adapter's configuration has; unknown keys are kept and reported, not refused."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, extra="allow", defer_build=True
-    )
+    Fields are class attributes with a type; `read_config` makes an object that has their values.
+    """
 
     open_keys: ClassVar[bool] = False
     """Whether keys that are not declared may have an effect: then they are no mistake."""
@@ -52,10 +35,12 @@ class AdapterConfig(BaseModel):
     prompt_template: str | None = Field(
         None,
         description="Prompt with {{path.to.value}} placeholders; a run's own prompt goes first.",
-        json_schema_extra={"format": "textarea"},
+        textarea=True,
     )
-    env: EnvMap = Field(
-        default_factory=dict, description="Environment variables for the agent, besides the usual."
+    env: dict[str, str] = Field(
+        default_factory=dict,
+        before=_plain_env,
+        description="Environment variables for the agent, besides the usual.",
     )
     timeout_sec: float = Field(
         14400, ge=0, description="Seconds until the run is stopped; 0 means no limit."
@@ -70,10 +55,24 @@ class AdapterConfig(BaseModel):
         4 * 1024**3, ge=0, description="Bytes of output until the run is stopped; 0 means no limit."
     )
 
+    def __init__(self) -> None:
+        self._given: list[Option] = []
+        """The fields that were set."""
+        self._unknown: dict[str, Any] = {}
+        """What was given under names that this adapter does not know."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{o.name}={getattr(self, o.name)!r}" for o in self._given)
+        return f"{type(self).__name__}({shown})"
+
     @property
     def unknown_keys(self) -> list[str]:
         """Keys that were given but that this adapter does not know."""
-        return sorted(self.model_extra or {})
+        return sorted(self._unknown)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """What is wrong with values of the right type, as field and words; for subclasses."""
+        return iter(())
 
 
 Effort = Literal["minimal", "low", "medium", "high", "xhigh"]
@@ -96,20 +95,33 @@ class CliConfig(AdapterConfig):
     )
 
 
-ConfigT = typing.TypeVar("ConfigT", bound=AdapterConfig)
+ConfigT = TypeVar("ConfigT", bound=AdapterConfig)
 
 
 def read_config(kind: type[ConfigT], values: Mapping[str, Any]) -> ConfigT:
     """Validate values; everything wrong is one `ConfigError` that names field and problem."""
-    try:
-        return kind.model_validate(dict(values))
-    except ValidationError as problem:
-        fields = {
-            ".".join(str(part) for part in error["loc"]): error["msg"]
-            for error in problem.errors(include_url=False, include_input=False)
-        }
-        told = "; ".join(f"{name}: {text}" for name, text in fields.items())
-        raise ConfigError(f"The configuration has a problem: {told}", fields=fields) from None
+    config = kind()
+    wrong: dict[str, str] = {}
+    left = dict(values)
+    for option in options_of(kind).values():
+        key = option.alias if option.alias in left else option.name
+        if key in left:
+            try:
+                setattr(config, option.name, option.read(left.pop(key)))
+                config._given.append(option)
+            except BadValue as problem:
+                name = f"{option.alias}.{problem.place}" if problem.place else option.alias
+                wrong[name] = problem.message
+        elif option.required:
+            wrong[option.alias] = "Field required"
+        else:
+            setattr(config, option.name, option.default())
+    config._unknown = left
+    wrong = wrong or dict(config.problems())
+    if wrong:
+        told = "; ".join(f"{name}: {text}" if name else text for name, text in wrong.items())
+        raise ConfigError(f"The configuration has a problem: {told}", fields=wrong)
+    return config
 
 
 def config_from_assignments(
@@ -117,7 +129,7 @@ def config_from_assignments(
 ) -> dict[str, Any]:
     """Read `key=value` words by the field's declared type; lists and objects as JSON."""
     values: dict[str, Any] = {}
-    names = {alias: info for alias, _, info in _fields(kind)}
+    names = options_of(kind)
     for word in assignments:
         key, equals, text = word.partition("=")
         if not equals:
@@ -145,8 +157,15 @@ def _nested(values: dict[str, Any], key: str, head: str) -> dict[str, Any]:
 
 def describe_config(kind: type[AdapterConfig]) -> ConfigSchema:
     """The form fields and the JSON Schema of a configuration class (F3)."""
-    fields = tuple(_form_field(alias, info) for alias, _, info in _fields(kind))
-    return ConfigSchema(fields=fields, json_schema=kind.model_json_schema(by_alias=True))
+    options = options_of(kind)
+    schema = {
+        "type": "object",
+        "title": kind.__name__,
+        "properties": {alias: option.schema() for alias, option in options.items()},
+        "required": [alias for alias, option in options.items() if option.required],
+        "additionalProperties": True,
+    }
+    return ConfigSchema(fields=tuple(map(_form_field, options.values())), json_schema=schema)
 
 
 def build_config(kind: type[AdapterConfig], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,37 +177,35 @@ def build_config(kind: type[AdapterConfig], values: Mapping[str, Any]) -> dict[s
 
 def shown_config(config: AdapterConfig) -> dict[str, Any]:
     """The configuration as people may see it: secrets as asterisks, only what was set."""
-    shown: dict[str, Any] = config.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    shown = {option.alias: _shown(getattr(config, option.name)) for option in config._given}
+    shown |= config._unknown
     return {**shown, "env": redact_env_for_logs(shown["env"])} if "env" in shown else shown
 
 
 def secret_values(config: AdapterConfig) -> list[str]:
     """The values of all secret fields that are set."""
-    found = (getattr(config, name) for _, name, _ in _fields(type(config)))
-    return [value.get_secret_value() for value in found if isinstance(value, SecretStr)]
+    found = (getattr(config, option.name) for option in options_of(type(config)).values())
+    return [value.get_secret_value() for value in found if isinstance(value, Secret)]
 
 
 def dangerous_fields(config: AdapterConfig) -> list[str]:
     """The dangerous fields that are switched on, by their wire name."""
     return [
-        alias
-        for alias, name, info in _fields(type(config))
-        if _extra(info).get("dangerous") and getattr(config, name)
+        option.alias
+        for option in options_of(type(config)).values()
+        if option.dangerous and getattr(config, option.name)
     ]
 
 
-def _fields(kind: type[AdapterConfig]) -> list[tuple[str, str, FieldInfo]]:
-    return [(info.alias or name, name, info) for name, info in kind.model_fields.items()]
+def _shown(value: Any) -> Any:
+    return str(value) if isinstance(value, Secret) else value
 
 
-def _extra(info: FieldInfo) -> dict[str, Any]:
-    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-
-
-def _typed(key: str, text: str, info: FieldInfo) -> Any:
-    if _bare(info.annotation)[0] in ("text", "textarea", "select", "combobox", "secret"):
+def _typed(key: str, text: str, option: Option) -> Any:
+    kind = form_of(option.annotation)[0]
+    if kind in ("text", "textarea", "select", "combobox", "secret"):
         return text
-    if _bare(info.annotation)[0] == "toggle":
+    if kind == "toggle":
         lowered = text.strip().lower()
         if lowered in ("true", "yes", "on", "1"):
             return True
@@ -198,7 +215,7 @@ def _typed(key: str, text: str, info: FieldInfo) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        if _bare(info.annotation)[0] == "number":
+        if kind == "number":
             raise ConfigError(f"--config {key}: {text!r} is no number", fields={key: ""}) from None
         raise ConfigError(
             f"--config {key}: lists and objects are written as JSON", fields={key: "not JSON"}
@@ -213,46 +230,22 @@ def _guessed(text: str) -> Any:
         return text
 
 
-def _form_field(alias: str, info: FieldInfo) -> ConfigField:
-    kind, options = _bare(info.annotation)
-    extra = _extra(info)
-    if extra.get("format") == "textarea":
-        kind = "textarea"
-    default = info.get_default(call_default_factory=True) if not info.is_required() else None
+def _form_field(option: Option) -> ConfigField:
+    kind, choices = form_of(option.annotation)
+    default = None if option.required else option.default()
     return ConfigField(
-        key=alias,
-        label=str(info.title or _label(alias)),
-        type=kind,
-        options=tuple(FieldOption(value=str(value), label=str(value)) for value in options),
-        default=None if isinstance(default, SecretStr) else default,
-        hint=info.description,
-        required=info.is_required(),
-        group=str(extra["group"]) if "group" in extra else None,
-        dangerous=bool(extra.get("dangerous")),
+        key=option.alias,
+        label=option.title or _label(option.alias),
+        type="textarea" if option.textarea else kind,
+        options=tuple(FieldOption(value=str(value), label=str(value)) for value in choices),
+        default=None if isinstance(default, Secret) else default,
+        hint=option.description,
+        required=option.required,
+        group=option.group,
+        dangerous=option.dangerous,
     )
 
 
 def _label(alias: str) -> str:
     words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in alias)
     return words[:1].upper() + words[1:]
-
-
-def _bare(annotation: Any) -> tuple[FieldType, tuple[Any, ...]]:
-    """The form primitive of a type, and its options if it is a choice."""
-    origin = typing.get_origin(annotation)
-    if origin is Annotated:
-        return _bare(typing.get_args(annotation)[0])
-    if origin in (typing.Union, types.UnionType):
-        inner = [part for part in typing.get_args(annotation) if part is not type(None)]
-        return _bare(inner[0])
-    if origin is Literal:
-        return "select", typing.get_args(annotation)
-    if annotation is bool:
-        return "toggle", ()
-    if annotation in (int, float):
-        return "number", ()
-    if annotation is SecretStr:
-        return "secret", ()
-    if (origin or annotation) in (list, tuple, Sequence):
-        return "list", ()
-    return ("keyvalue", ()) if (origin or annotation) is dict else ("text", ())

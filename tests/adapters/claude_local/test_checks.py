@@ -11,6 +11,7 @@ import pytest
 from binderclip.adapters.claude_local import checks, create_adapter
 from binderclip.adapters.claude_local.config import ClaudeConfig
 from binderclip.sdk import Check, CheckCall, CheckRequest
+from binderclip.sdk.config import read_config
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_skills_of_user_and_directory_are_listed(home: Path) -> None:
         (home / place / "SKILL.md").write_text("---\n---\n")
     request = CheckRequest(company_id="c", adapter_type="claude_local", config={})
     call = CheckCall(
-        request, ClaudeConfig.model_validate({}), home / "work", {"HOME": str(home)}, None
+        request, read_config(ClaudeConfig, {}), home / "work", {"HOME": str(home)}, None
     )
     adapter = create_adapter()
     assert list(adapter.list_skills(call)) == ["mine", "ours"]

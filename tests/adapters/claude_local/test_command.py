@@ -13,6 +13,7 @@ from binderclip.adapters.claude_local import create_adapter
 from binderclip.adapters.claude_local.config import ClaudeConfig
 from binderclip.adapters.claude_local.execute import network_settings
 from binderclip.sdk import AgentRef, ConfigError, ExecutionRequest, Host, Plan, RuntimeSession
+from binderclip.sdk.config import read_config
 
 SESSION = "7386e528-65b7-4223-bb31-adc579ce263c"
 NESTING = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "NODE_OPTIONS")
@@ -146,7 +147,7 @@ def test_a_limited_network_uses_the_runtimes_sandbox_or_nothing(
 
 def test_the_api_is_always_on_the_allow_list() -> None:
     """A13: an agent that cannot reach it could not report."""
-    config = ClaudeConfig.model_validate({"network": "allowlist", "allowedHosts": ["a.example"]})
+    config = read_config(ClaudeConfig, {"network": "allowlist", "allowedHosts": ["a.example"]})
     found = network_settings(config, "http://127.0.0.1:3210")["sandbox"]["network"]
     assert found["allowedDomains"] == ["a.example", "127.0.0.1"]
 

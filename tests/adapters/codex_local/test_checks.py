@@ -11,6 +11,7 @@ import pytest
 from binderclip.adapters.codex_local import create_adapter
 from binderclip.adapters.codex_local.config import CodexConfig
 from binderclip.sdk import Check, CheckCall, CheckRequest, Model
+from binderclip.sdk.config import read_config
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def found(
 def call(home: Path, env: dict[str, str] | None = None) -> CheckCall:
     request = CheckRequest(company_id="c", adapter_type="codex_local", config={})
     machine = {"HOME": str(home), "PATH": "/usr/bin:/bin", **(env or {})}
-    config = CodexConfig.model_validate({})
+    config = read_config(CodexConfig, {})
     return CheckCall(request, config, home, machine, home / "bin" / "codex")
 
 

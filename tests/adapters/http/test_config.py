@@ -32,8 +32,12 @@ from tests.adapters.http.endpoint import Endpoint, reply
         ({"url": "http://h/", "headers": {"Ä": "b"}}, "headers", "plain ASCII"),
         ({"url": "http://h/", "authHeader": "A: b"}, "authHeader", "pattern"),
         ({"url": "http://h/", "pollIntervalSec": 0}, "pollIntervalSec", "greater than 0"),
-        ({"url": "http://h/", "pollUrl": "http://other/"}, "", "must be on the host of url"),
-        ({"url": "http://h/", "cancelUrl": "https://other/x"}, "", "must be on the host of url"),
+        ({"url": "http://h/", "pollUrl": "http://other/"}, "pollUrl", "must be on the host of url"),
+        (
+            {"url": "http://h/", "cancelUrl": "https://other/x"},
+            "cancelUrl",
+            "must be on the host of url",
+        ),
     ],
 )
 def test_a_bad_value_is_named(values: dict[str, Any], field: str, problem: str) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
-
-from binderclip.sdk import CliConfig, Network, dangerous
+from binderclip.sdk import CliConfig, Field, Network, dangerous
 
 
 class CopilotConfig(CliConfig):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
-
-from binderclip.sdk import AdapterConfig, Secret, dangerous
+from binderclip.sdk import AdapterConfig, Field, Secret, dangerous
 
 DEFAULT_PAYLOAD: dict[str, Any] = {
     "agentId": "{{agentId}}",
@@ -77,41 +76,42 @@ class HttpConfig(AdapterConfig):
         default=False, description="Accept any certificate: whoever is in between can read it all."
     )
 
-    @field_validator("url", "poll_url", "cancel_url")
-    @classmethod
-    def _usable(cls, value: str | None) -> str | None:
-        return value if value is None else checked_url(value)
+    def problems(self) -> Iterator[tuple[str, str]]:
+        addresses = {"url": self.url, "pollUrl": self.poll_url, "cancelUrl": self.cancel_url}
+        usable = True
+        for name, value in addresses.items():
+            problem = None if value is None else url_problem(value)
+            if problem:
+                usable = False
+                yield name, problem
+        if any(not text.isprintable() for pair in self.headers.items() for text in pair):
+            yield "headers", "a header holds a line break or another control character"
+        elif not all(name and name.isascii() for name in self.headers):
+            yield "headers", "a header's name must be plain ASCII"
+        if usable:
+            yield from self._other_hosts()
 
-    @field_validator("headers")
-    @classmethod
-    def _plain(cls, value: dict[str, str]) -> dict[str, str]:
-        if any(not text.isprintable() for pair in value.items() for text in pair):
-            raise ValueError("a header holds a line break or another control character")
-        if not all(name and name.isascii() for name in value):
-            raise ValueError("a header's name must be plain ASCII")
-        return value
-
-    @model_validator(mode="after")
-    def _one_host(self) -> HttpConfig:
+    def _other_hosts(self) -> Iterator[tuple[str, str]]:
         host = urlsplit(self.url).hostname
         for name, value in (("pollUrl", self.poll_url), ("cancelUrl", self.cancel_url)):
             if value and urlsplit(value).hostname != host:
-                raise ValueError(f"{name} must be on the host of url, {host}")
-        return self
+                yield name, f"must be on the host of url, {host}"
 
 
-def checked_url(value: str) -> str:
-    """The address, if it is http(s) with a fixed host and without credentials."""
+def url_problem(value: str) -> str | None:
+    """What is wrong with an address; it must be http(s) with a fixed host and no credentials."""
     authority = value.partition("://")[2].partition("/")[0].partition("?")[0]
     if "{" in authority or "}" in authority:
-        raise ValueError("the host must be fixed; placeholders stand in path and query only")
+        return "the host must be fixed; placeholders stand in path and query only"
     if not value.isprintable() or " " in value.split("{{")[0]:
-        raise ValueError("an address holds no spaces and no control characters")
-    parts = urlsplit(value)
+        return "an address holds no spaces and no control characters"
+    try:
+        parts = urlsplit(value)
+        port = 80 if parts.port is None else parts.port
+    except ValueError:
+        return "the port must be between 1 and 65535, the host a name or an address"
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("write it in full, beginning with http:// or https:// and a host")
+        return "write it in full, beginning with http:// or https:// and a host"
     if "@" in parts.netloc:
-        raise ValueError("a URL must not hold credentials; use authToken")
-    if not 0 < (parts.port if parts.port is not None else 80) < 65536:
-        raise ValueError("the port must be between 1 and 65535")
-    return value
+        return "a URL must not hold credentials; use authToken"
+    return None if port else "the port must be between 1 and 65535"

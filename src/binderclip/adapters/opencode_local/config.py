@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from binderclip.sdk import CliConfig, Effort, dangerous
+from binderclip.sdk import CliConfig, Effort, Field, dangerous
 
 
 class OpenCodeConfig(CliConfig):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from binderclip.sdk import CliConfig, Effort
+from binderclip.sdk import CliConfig, Effort, Field
 
 
 class PiConfig(CliConfig):

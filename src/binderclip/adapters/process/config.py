@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from binderclip.sdk import AdapterConfig
+from binderclip.sdk import AdapterConfig, Field
 
 PromptVia = Literal["stdin", "arg", "none"]
 

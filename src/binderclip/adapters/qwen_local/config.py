@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
-from binderclip.sdk import CliConfig, dangerous
+from binderclip.sdk import CliConfig, Field, dangerous
 
 AuthType = Literal["openai", "openai-responses", "anthropic", "qwen-oauth", "gemini", "vertex-ai"]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import Field
-
 from binderclip.sdk import (
     Assistant,
     Call,
@@ -15,6 +13,7 @@ from binderclip.sdk import (
     Command,
     Entry,
     Failure,
+    Field,
     Init,
     JsonParser,
     Secret,
