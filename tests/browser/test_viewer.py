@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from binderclip.server.tokens import Tokens
+from binderclip.store.home import Home
 from tests.browser import stories
 from tests.browser.stage import Stage
 
@@ -345,3 +348,51 @@ def test_a_rare_kind_of_a_long_run_is_looked_for_with_an_end(open_page: Open, lo
     assert sum("/transcript?" in url for url in asked) < 60
     page.get_by_role("button", name=re.compile("^Text")).click()
     expect(page.locator(".row.is-text").first).to_be_visible()
+
+
+def test_a_live_run_tells_its_model_and_session_before_it_ends(
+    open_page: Open, stage: Stage, curtain: Path
+) -> None:
+    """T1: the header knows what the runtime said of itself, wherever the reader is."""
+    many = [stories.said(f"Line {number}.") for number in range(800)]
+    story = [stories.begun("opus-9"), *many, {"until": str(curtain)}, stories.ended("Done.")]
+    page = open_page(f"/runs/{stage.tell(story, 'Early words', live=True)}")
+    header = page.locator("header")
+    expect(header).to_contain_text("opus-9")
+    expect(header).to_contain_text("session e82ef9f7")
+    expect(page.get_by_text("Line 799.")).to_be_visible()
+    curtain.touch()
+    expect(header).to_contain_text("succeeded")
+
+
+def test_a_run_that_asked_a_person_carries_a_hand(
+    open_page: Open, stage: Stage, curtain: Path
+) -> None:
+    """R1: whoever looks at the run sees that somebody waits, and is led to the question."""
+    wait = f"echo here; while [ ! -e '{curtain}' ]; do sleep 0.05; done"
+    config = {"command": "sh", "args": ["-c", wait], "cwd": str(stage.cwd)}
+    body = {"name": "Asker", "adapterType": "process", "adapterConfig": config}
+    agent = httpx.post(f"{stage.address}/api/agents", json=body).json()
+    wish = {"title": "Tidy the formats", "assigneeAgentId": agent["id"]}
+    task = httpx.post(f"{stage.address}/api/issues", json=wish).json()["id"]
+    (run,) = httpx.get(f"{stage.address}/api/runs?issueId={task}").json()["items"]
+    page = open_page(f"/runs/{run['id']}")
+    expect(page.get_by_text("here", exact=True)).to_be_visible()
+    token = Tokens(Home(stage.home)).for_run(run["id"], agent["id"], agent["companyId"])
+    asked = {"kind": "request_confirmation", "title": "Drop v1?"}
+    headers = {"authorization": f"Bearer {token}"}
+    address = f"{stage.address}/api/issues/{task}/interactions"
+    httpx.post(address, json=asked, headers=headers).raise_for_status()
+    curtain.touch()
+    page.get_by_role("link", name="Waits for you").click()
+    expect(page.get_by_text("Drop v1?")).to_be_visible()
+
+
+@pytest.mark.parametrize("panel", ["changes", "raw", "history"])
+def test_axe_finds_nothing_serious_in_the_panels(open_page: Open, told: str, panel: str) -> None:
+    """Every tab of the panel is labelled and readable."""
+    page = ready(open_page(f"/runs/{told}?panel={panel}", 1280, 844, "dark"))
+    expect(page.get_by_role("tabpanel")).not_to_be_empty()
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run().then((told) => told.violations)")
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []

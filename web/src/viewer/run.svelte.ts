@@ -41,6 +41,8 @@ export class RunInView {
   version = $state(0);
   total = $state(0);
   missed = $state(0);
+  /** What the runtime said of itself, which the run's own record tells only at its end. */
+  begun = $state.raw<Extract<Entry, { kind: "init" }> | null>(null);
   following = $state(false);
   connected = $state(true);
   loaded = $state(false);
@@ -95,16 +97,21 @@ export class RunInView {
   async open(entryId: string | null): Promise<number | "end"> {
     try {
       const asked = entryId ? runs.entry(this.id, entryId).catch(() => null) : null;
+      // Most runs are over and read from the top: their first page is on its way with the rest.
+      const top = entryId ? null : this.window.open(0);
       const [run, outline, entry] = await Promise.all([
         runs.show(this.id),
         runs.outline(this.id),
         asked,
+        top,
       ]);
       this.run = run;
+      this.begun = this.window.entries.find((one) => one.kind === "init") ?? null;
       this.told = outline;
-      this.window.total = outline.total;
+      this.window.total = Math.max(outline.total, this.window.total);
       const at = entry ? entry.seq : this.live ? "end" : 0;
-      await (at === "end" ? this.window.openEnd() : this.window.open(at));
+      if (at === "end") await this.window.openEnd();
+      else if (at || !top) await this.window.open(at);
       this.following = at === "end";
       this.loaded = true;
       this.changed();
@@ -248,6 +255,7 @@ export class RunInView {
 
   private play(record: TranscriptRecord, order: number): void {
     const before = this.window.total;
+    if (record.type === "entry" && record.entry.kind === "init") this.begun = record.entry;
     this.window.apply(record, order, this.following);
     if (!this.following) this.missed += this.window.total - before;
     this.soon();
