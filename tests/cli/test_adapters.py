@@ -49,7 +49,9 @@ def test_an_override_is_asked_for_and_paused(cli: Cli, tmp_path: Path) -> None:
     assert "--override" in refused.stderr
     cli("adapters", "install", file, "--override")
     assert "hello from 1" in cli("run", "--adapter", "process", "x").stdout
+    assert "ready, overrides" in cli("adapters", "list").stdout
     cli("adapters", "pause", "process")
+    assert "ready, override paused" in cli("adapters", "list").stdout
     assert "built in" in cli("run", "--adapter", "process", "--", "echo", "built in").stdout
     cli("adapters", "override", "process")
     assert "hello from 1" in cli("run", "--adapter", "process", "x").stdout
@@ -58,6 +60,7 @@ def test_an_override_is_asked_for_and_paused(cli: Cli, tmp_path: Path) -> None:
 def test_an_upgrade_is_rolled_back(cli: Cli, tmp_path: Path) -> None:
     file = write_python(tmp_path / "echo.py", version="1")
     cli("adapters", "install", str(file))
+    assert "was the newest already" in cli("adapters", "upgrade", "echo_agent").stdout
     write_python(file, version="2")
     assert json.loads(cli("adapters", "reload", "echo_agent", "--json").stdout)["version"] == "2"
     assert json.loads(cli("adapters", "rollback", "echo_agent", "--json").stdout)["version"] == "1"

@@ -89,3 +89,11 @@ def test_an_unknown_plugin_names_the_installed_ones(tmp_path: Path) -> None:
     with pytest.raises(AdapterNotFound) as caught:
         store.get("other")
     assert "agent" in (caught.value.hint or "")
+
+
+def test_a_new_data_directory_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """D8: also when a plugin is the first thing in it."""
+    store = PluginStore(tmp_path / "above" / "home")
+    with store.changing():
+        modes = [path.stat().st_mode & 0o777 for path in (store.home, store.folder)]
+    assert modes == [0o700, 0o700]

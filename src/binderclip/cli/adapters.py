@@ -16,6 +16,7 @@ from binderclip.cli.terminal import Terminal
 from binderclip.contract.check import CheckRequest
 from binderclip.contract.company import LOCAL_COMPANY
 from binderclip.contract.config import ConfigField
+from binderclip.contract.manifest import AdapterView
 from binderclip.contract.wire import iso_time
 from binderclip.plugins.registry import list_adapters, load_adapter, store_problem
 from binderclip.sdk.adapter import Adapter
@@ -73,12 +74,18 @@ def _list(as_json: bool) -> None:
             safe(view.label),
             view.version,
             view.source,
-            safe(view.problem or view.state),
+            safe(view.problem or _state(view)),
             ", ".join(model.id for model in view.models),
         )
         for view in views
     ]
     print_table(_HEAD, rows, lambda row, column: ("bold",) if column == 0 else ("plain",))
+
+
+def _state(view: AdapterView) -> str:
+    if view.override_paused:
+        return f"{view.state}, override paused"
+    return f"{view.state}, overrides" if view.overridden_builtin else view.state
 
 
 @command.command("show")

@@ -106,8 +106,11 @@ def reinstall(type: str, allow_scripts: bool, as_json: bool) -> None:
 @_JSON
 def upgrade(type: str, allow_scripts: bool, as_json: bool) -> None:
     """Fetch the newest version of a plugin; running runs keep theirs."""
-    record = _plugins().upgrade(type, scripts=allow_scripts, told=_steps(as_json))
-    _say(record, "is upgraded", as_json)
+    plugins = _plugins()
+    before = plugins.record(type).version
+    record = plugins.upgrade(type, scripts=allow_scripts, told=_steps(as_json))
+    is_new = record.version != before
+    _say(record, "is upgraded" if is_new else "was the newest already", as_json)
 
 
 @click.command("rollback")

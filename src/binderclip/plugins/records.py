@@ -117,7 +117,9 @@ class PluginStore:
     @contextmanager
     def changing(self) -> Iterator[None]:
         """Hold the lock under which the store is changed; CLI and server take turns."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Each by itself: a mode is not for the parents that are made on the way.
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         fd = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
