@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.stage import Stage
+from tests.plugins.conftest import write_python
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
@@ -129,3 +130,28 @@ def test_control_k_finds_runs_and_pages(open_page: Open, told: str) -> None:
     page.keyboard.type("adapt")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Adapters")).to_be_visible()
+
+
+def test_a_plugin_is_installed_replaces_a_built_in_and_is_removed(
+    open_as_person: Open, stage: Stage, tmp_path: Path
+) -> None:
+    """P2: all verbs by the page; which parser is in force and why stands with the adapter."""
+    spec = str(write_python(tmp_path / "mine.py", "pi_local"))
+    page = open_as_person("/adapters")
+    page.get_by_label("Install", exact=True).fill(spec)
+    page.get_by_role("button", name="Install").click()
+    expect(page.get_by_role("alert")).to_contain_text("pi_local")
+    page.get_by_label("may replace a built-in adapter").check()
+    page.get_by_role("button", name="Install").click()
+    row = page.get_by_role("listitem").filter(has_text="pi_local")
+    expect(row).to_contain_text("overrides the built-in")
+    row.locator("button.name").click()
+    expect(row).to_contain_text("generic: the package declares none")
+    row.get_by_role("button", name="Reload").click()
+    row.get_by_role("button", name="Pause the override").click()
+    expect(row).to_contain_text("override paused")
+    row.get_by_role("button", name="Use the override").click()
+    expect(row).to_contain_text("overrides the built-in")
+    row.get_by_role("button", name="Remove").click()
+    expect(row).to_contain_text("built in")
+    expect(row).not_to_contain_text("overrides")

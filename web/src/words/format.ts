@@ -50,7 +50,8 @@ export function ago(iso: string | null | undefined, now: number): string {
   if (!iso) return "";
   const seconds = Math.round((now - Date.parse(iso)) / 1000);
   if (Number.isNaN(seconds)) return "";
-  if (seconds < 0) return `in ${span(-seconds)}`;
+  // Clocks of two processes are never quite the same.
+  if (seconds < -2) return `in ${span(-seconds)}`;
   return seconds < 5 ? "just now" : `${span(seconds)} ago`;
 }
 
