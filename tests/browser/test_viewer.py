@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from binderclip.server.tokens import Tokens
 from binderclip.store.home import Home
@@ -396,3 +396,54 @@ def test_axe_finds_nothing_serious_in_the_panels(open_page: Open, told: str, pan
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate("axe.run().then((told) => told.violations)")
     assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+ENDLESS = 40_000_000
+
+
+def endless(page: Page, run: str) -> None:
+    """Let a finished run look as if it had very many entries, more than any disk here holds."""
+
+    def outline(route: Route) -> None:
+        told = route.fetch().json()
+        told["attempts"][0]["total"] = told["total"] = ENDLESS
+        route.fulfill(json=told)
+
+    def entries(route: Route) -> None:
+        first, limit = map(int, re.findall(r"(?:from|limit)=(\d+)", route.request.url))
+        seqs = range(first, min(ENDLESS, first + limit))
+        made = [{**stories.said(f"Entry {n}."), "id": f"1o{n}.0", "seq": n} for n in seqs]
+        told = {"entries": made, "fromSeq": first, "total": ENDLESS}
+        route.fulfill(json={**told, "complete": True, "cursor": f"1.{ENDLESS}.1"})
+
+    page.route(f"**/api/runs/{run}/outline", outline)
+    page.route(f"**/api/runs/{run}/transcript?*", entries)
+
+
+def test_forty_million_entries_scroll_like_fifty(open_page: Open, told: str) -> None:
+    """An element cannot be taller than 33 million pixels: the sheet is re-based, not cut."""
+    page = open_page("/runs")
+    endless(page, told)
+    page.evaluate(f"history.pushState(null, '', '/runs/{told}')")
+    page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
+    expect(page.get_by_text("Entry 0.", exact=True)).to_be_in_viewport()
+    sheet = page.locator(".scroller")
+    assert sheet.evaluate("(one) => one.scrollHeight") < 33_000_000
+    for share in (0.5, 0.9, 0.1):
+        sheet.evaluate("(one, share) => { one.scrollTop = one.scrollHeight * share; }", share)
+        timeline = page.get_by_role("scrollbar", name="Timeline of the run")
+        near = re.compile(
+            rf"^{ENDLESS * share / 1e6:.0f}\d{{6}}$|^{ENDLESS * share / 1e6 - 1:.0f}\d{{6}}$"
+        )
+        expect(timeline).to_have_attribute("aria-valuenow", near)
+        expect(page.locator(".slot").first).to_be_attached()
+        assert page.locator(".slot").count() < 200
+    page.keyboard.press("End")
+    expect(page.get_by_text(f"Entry {ENDLESS - 1}.")).to_be_in_viewport()
+    page.mouse.move(600, 400)
+    page.mouse.wheel(0, -3000)
+    expect(page.get_by_text(f"Entry {ENDLESS - 1}.")).not_to_be_in_viewport()
+    seq, _ = page.evaluate(FIRST_IN_SIGHT)
+    assert ENDLESS - 400 < seq < ENDLESS
+    page.keyboard.press("Home")
+    expect(page.get_by_text("Entry 0.", exact=True)).to_be_in_viewport()
