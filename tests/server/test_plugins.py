@@ -115,30 +115,44 @@ def test_a_bad_plugin_is_refused_with_the_reason(served: Served, tmp_path: Path)
     assert served.get("/api/health")
 
 
-def test_progress_is_told_to_every_viewer(served: Served, tmp_path: Path) -> None:
-    served.client.headers.update(served.person)
-    file = str(write_python(tmp_path / "echo.py", "told_agent"))
-    begun = threading.Event()
-    steps: list[str] = []
+class Viewer(threading.Thread):
+    """Somebody who watches what is installed, until it is over."""
 
-    def look() -> None:
-        with httpx.stream("GET", f"{served.address}/api/events", timeout=30) as stream:
+    def __init__(self, served: Served) -> None:
+        super().__init__()
+        self.steps: list[tuple[str, str]] = []
+        self._address = served.address
+        self._begun = threading.Event()
+        self.start()
+        assert self._begun.wait(30)
+
+    def run(self) -> None:
+        with httpx.stream("GET", f"{self._address}/api/events", timeout=30) as stream:
             name = ""
             for line in stream.iter_lines():
-                begun.set()
+                self._begun.set()
                 name = line.removeprefix("event: ") if line.startswith("event: ") else name
                 if line.startswith("data: ") and name == "adapter-progress":
-                    steps.append(json.loads(line[6:])["progress"]["step"])
-                if line.startswith("data: ") and name == "adapter":
+                    told = json.loads(line[6:])["progress"]
+                    self.steps.append((told["step"], told["message"]))
+                if self.steps and self.steps[-1][0] in ("done", "failed"):
                     return
 
-    viewer = threading.Thread(target=look)
-    viewer.start()
-    assert begun.wait(30)
-    served.post("/api/adapters/install", {"spec": file}, 201)
+
+def test_progress_is_told_to_every_viewer(served: Served, tmp_path: Path) -> None:
+    """P2: step by step, to the end, also when it comes to nothing."""
+    served.client.headers.update(served.person)
+    file = write_python(tmp_path / "echo.py", "told_agent")
+    viewer = Viewer(served)
+    served.post("/api/adapters/install", {"spec": str(file)}, 201)
     viewer.join(30)
-    assert steps[0] == "copy"
-    assert steps[-1] == "done"
+    assert [step for step, _ in viewer.steps] == ["copy", "load", "ready", "done"]
+    file.write_text("raise RuntimeError('not today')")
+    viewer = Viewer(served)
+    served.ask("POST", "/api/adapters/told_agent/reload", 400)
+    viewer.join(30)
+    assert [step for step, _ in viewer.steps] == ["copy", "load", "failed"]
+    assert "not today" in viewer.steps[-1][1]
 
 
 def test_an_override_is_paused_and_resumed(served: Served, tmp_path: Path) -> None:

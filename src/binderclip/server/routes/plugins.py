@@ -5,12 +5,14 @@ Everything that changes what is installed needs the person's token; steps are to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from binderclip.contract.errors import AdapterNotFound, ConfigError
+from binderclip.contract.errors import AdapterNotFound, BinderclipError, ConfigError
 from binderclip.contract.manifest import AdapterView
 from binderclip.contract.wire import Wire, to_json
 from binderclip.plugins.described import Description
@@ -61,13 +63,14 @@ class PluginDetail(Wire, frozen=True, kw_only=True):
 def install(site: TheSite, _: ThePerson, body: Install) -> Response:
     """Install an adapter from npm, PyPI or a path of this machine."""
     spec = _spec(body)
-    record = _plugins(site).install(
-        spec,
-        scripts=body.allow_scripts,
-        override=body.override,
-        builtin_parser=body.builtin_parser,
-        told=_told(site, spec),
-    )
+    with _telling(site, spec) as told:
+        record = _plugins(site).install(
+            spec,
+            scripts=body.allow_scripts,
+            override=body.override,
+            builtin_parser=body.builtin_parser,
+            told=told,
+        )
     return answer(_changed(site, record), 201)
 
 
@@ -99,19 +102,25 @@ def remove(site: TheSite, _: ThePerson, type: Type) -> Response:
 @router.post("/api/adapters/{type}/reload", responses=answers(PluginRecord))
 def reload(site: TheSite, _: ThePerson, type: Type) -> Response:
     """Load a plugin anew, with everything that changed in its folder (P4)."""
-    return answer(_changed(site, _plugins(site).reload(type, told=_told(site, type))))
+    with _telling(site, type) as told:
+        record = _plugins(site).reload(type, told=told)
+    return answer(_changed(site, record))
 
 
 @router.post("/api/adapters/{type}/reinstall", responses=answers(PluginRecord))
 def reinstall(site: TheSite, _: ThePerson, type: Type) -> Response:
     """Fetch the same version once more."""
-    return answer(_changed(site, _plugins(site).reinstall(type, told=_told(site, type))))
+    with _telling(site, type) as told:
+        record = _plugins(site).reinstall(type, told=told)
+    return answer(_changed(site, record))
 
 
 @router.post("/api/adapters/{type}/upgrade", responses=answers(PluginRecord))
 def upgrade(site: TheSite, _: ThePerson, type: Type) -> Response:
     """Fetch the newest version; running runs keep theirs."""
-    return answer(_changed(site, _plugins(site).upgrade(type, told=_told(site, type))))
+    with _telling(site, type) as told:
+        record = _plugins(site).upgrade(type, told=told)
+    return answer(_changed(site, record))
 
 
 @router.post("/api/adapters/{type}/rollback", responses=answers(PluginRecord))
@@ -153,14 +162,19 @@ def _spec(body: Install) -> str:
     return f"npm:{body.package_name}" + (f"@{body.version}" if body.version else "")
 
 
-def _told(site: Site, about: str) -> Told:
-    """Tell every viewer the steps of what goes on."""
+@contextmanager
+def _telling(site: Site, about: str) -> Iterator[Told]:
+    """Tell every viewer the steps of what goes on, and why it came to nothing, if so."""
 
     def told(step: str, message: str) -> None:
         progress = Progress(step=step, message=message, at=site.now())
         site.notice("adapter-progress", to_json({"about": about, "progress": progress}))
 
-    return told
+    try:
+        yield told
+    except BinderclipError as problem:
+        told("failed", problem.message)
+        raise
 
 
 def _changed(site: Site, record: PluginRecord) -> PluginRecord:
