@@ -20,8 +20,13 @@ from binderclip.workspaces.ssh import Ssh
 class Sshd:
     """The daemon; its clients' keys lie in the same directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, host: str = "127.0.0.1", inside: tuple[str, ...] = ()
+    ) -> None:
+        """`inside` is the beginning of a command that runs the rest of it somewhere else."""
         self.directory = directory
+        self.host = host
+        self._inside = inside
         self.port = _free_port()
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("host", "user"):
@@ -29,9 +34,9 @@ class Sshd:
             subprocess.run(key, check=True)
         shutil.copy(directory / "user.pub", directory / "authorized")
         host_key = (directory / "host.pub").read_text()
-        (directory / "known").write_text(f"[127.0.0.1]:{self.port} {host_key}")
+        (directory / "known").write_text(f"[{host}]:{self.port} {host_key}")
         (directory / "config").write_text(
-            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {directory / 'host'}\n"
+            f"Port {self.port}\nListenAddress {host}\nHostKey {directory / 'host'}\n"
             f"AuthorizedKeysFile {directory / 'authorized'}\nPidFile none\nStrictModes no\n"
             "UsePAM no\nPasswordAuthentication no\nAllowTcpForwarding yes\n"
             "PermitRootLogin yes\nMaxSessions 50\nMaxStartups 50\n"
@@ -40,10 +45,11 @@ class Sshd:
     def start(self) -> None:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        command = ["/usr/sbin/sshd", "-D", "-e", "-f", str(self.directory / "config")]
+        command = [*self._inside, "/usr/sbin/sshd", "-D", "-e", "-f"]
+        command.append(str(self.directory / "config"))
         with (self.directory / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL)
-        _until_listening(self.port)
+        _until_listening(self.host, self.port)
 
     def stop(self) -> None:
         """Take no more connections; those that are open stay."""
@@ -61,7 +67,7 @@ class Sshd:
 
     def target(self, root: Path, **more: object) -> Ssh:
         return Ssh(
-            host="127.0.0.1",
+            host=self.host,
             port=self.port,
             user=getpass.getuser(),
             identity_file=str(self.directory / "user"),
@@ -73,10 +79,10 @@ class Sshd:
 
 
 @contextmanager
-def running() -> Iterator[Sshd]:
+def running(host: str = "127.0.0.1", inside: tuple[str, ...] = ()) -> Iterator[Sshd]:
     """A daemon for as long as the block lasts; its directory has a short name, for sockets."""
     with tempfile.TemporaryDirectory(prefix="bcs-") as folder:
-        daemon = Sshd(Path(folder))
+        daemon = Sshd(Path(folder), host, inside)
         daemon.start()
         try:
             yield daemon
@@ -92,11 +98,11 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _until_listening(port: int) -> None:
+def _until_listening(host: str, port: int) -> None:
     deadline = time.monotonic() + 20
     while True:
         try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
+            socket.create_connection((host, port), 1).close()
             return
         except ConnectionRefusedError:
             if time.monotonic() > deadline:
