@@ -44,6 +44,8 @@ export class RunInView {
   /** What the runtime said of itself, which the run's own record tells only at its end. */
   begun = $state.raw<Extract<Entry, { kind: "init" }> | null>(null);
   following = $state(false);
+  /** Whether entries may still come: a run's last state is told before its last entries. */
+  growing = $state(false);
   connected = $state(true);
   loaded = $state(false);
   hidden = $state.raw<ReadonlySet<EntryKind>>(new Set());
@@ -141,6 +143,7 @@ export class RunInView {
 
   async reachEnd(): Promise<boolean> {
     this.missed = 0;
+    this.draw();
     if (this.window.atEnd) return true;
     return this.moved(this.window.openEnd());
   }
@@ -192,6 +195,7 @@ export class RunInView {
   }
 
   private listen(): void {
+    this.growing = true;
     // A hidden tab rests; the stream that all tabs share tells it how its run fares.
     this.unheard ??= board.hear((notice) => {
       if (document.hidden && notice.name === "run" && notice.run.id === this.id)
@@ -274,6 +278,14 @@ export class RunInView {
     );
   }
 
+  /** Draw at once what was to be drawn soon. */
+  private draw(): void {
+    if (!this.flushing) return;
+    clearTimeout(this.flushing);
+    this.flushing = null;
+    this.changed();
+  }
+
   private changed(): void {
     this.total = this.window.total;
     this.version++;
@@ -313,6 +325,7 @@ export class RunInView {
     await this.refresh();
     this.told = await runs.outline(this.id).catch(() => this.told);
     this.changed();
+    this.growing = false;
   }
 }
 
