@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from binderclip.cli import cards
 from binderclip.cli.layout import Colour, Look, wrapped
@@ -29,8 +30,7 @@ STATES: dict[RunState, tuple[str, Colour]] = {
 _FIRM = "\u00a0"
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(msgspec.Struct, frozen=True):
     """What the closing block tells."""
 
     state: RunState

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+import msgspec
 
 Colour = Literal[
     "red", "green", "yellow", "blue", "magenta", "cyan", "gray", "dim", "bold", "plain", "italic"
@@ -29,8 +30,7 @@ _WORDS = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 _TAB = 4
 
 
-@dataclass
-class Look:
+class Look(msgspec.Struct):
     """How a surface draws: `width` None is a pipe or file, where nothing is wrapped."""
 
     colour: bool = False

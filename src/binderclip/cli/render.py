@@ -6,8 +6,9 @@ Pure: it knows neither clock nor terminal. Nothing an agent wrote leaves it unle
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+import msgspec
 
 from binderclip.cli import cards
 from binderclip.cli.layout import Colour, Flow, Look, wrapped
@@ -56,8 +57,7 @@ _CUT_CHARACTERS = 120
 _DEEPEST = 4
 
 
-@dataclass
-class _Growing:
+class _Growing(msgspec.Struct):
     """A text whose end is not known yet."""
 
     id: str

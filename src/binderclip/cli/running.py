@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from binderclip.cli import INTERRUPTED
 from binderclip.cli.ending import ending_of, exit_code
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 _FRESH = ResumeDecision(action="fresh", reason="started without --continue")
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """What was asked for on the command line."""
 
     adapter: str | None

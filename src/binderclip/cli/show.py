@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from binderclip.runs.driver import Listener
 from binderclip.store.home import Home
 
 _SILENT_SECONDS = 3.0
+RECORDING = "binderclip.cli.recording"
 
 
 class Show(Listener):
@@ -45,12 +47,11 @@ class Show(Listener):
         if directory not in self.attempts:
             self.attempts.append(directory)
         self.on_attempt()
+        # Now, while the agent works: neither its start nor its end waits for what this needs.
+        import_module(RECORDING)
 
     def finalized(self, home: Home, run_id: str) -> None:
-        # Only now: a run must not wait for what is needed after it.
-        from binderclip.cli.recording import record
-
-        record(home, run_id)
+        import_module(RECORDING).record(home, run_id)
 
     def open(self, what: str) -> None:
         """Say what begins."""

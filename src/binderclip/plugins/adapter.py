@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +136,9 @@ class PluginAdapter(Adapter):
         self._hold(request.run_id)
         if not self.is_npm:
             return plan
-        return replace(plan, stdin=msgspec.json.encode(self._foreign_request(request, plan)))
+        return msgspec.structs.replace(
+            plan, stdin=msgspec.json.encode(self._foreign_request(request, plan))
+        )
 
     def conclude(self, outcome: Outcome) -> ExecutionResult:
         result = self._concluded(outcome)
@@ -200,7 +201,7 @@ class PluginAdapter(Adapter):
         except BinderclipError as problem:
             notes = [f"The skills were not placed: {problem.message}"]
         told = (*plan.meta.notes, *notes)
-        return replace(plan, meta=msgspec.structs.replace(plan.meta, notes=told))
+        return msgspec.structs.replace(plan, meta=msgspec.structs.replace(plan.meta, notes=told))
 
     def _synced(self, call: Call) -> list[str]:
         if "syncSkills" not in self.description.methods:

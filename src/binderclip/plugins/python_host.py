@@ -10,7 +10,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -156,8 +155,7 @@ def _parsed(parser: Parser, stream: str, line: str, ts: str) -> Any:
 
 
 def _facts(parser: Parser) -> Any:
-    facts = asdict(parser.facts)
-    return json.loads(msgspec.json.encode(facts, enc_hook=repr))
+    return json.loads(msgspec.json.encode(parser.facts, enc_hook=repr))
 
 
 def _path(given: dict[str, Any]) -> Path | None:

@@ -6,9 +6,10 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from binderclip.contract.check import Check
 from binderclip.contract.entry import Record
@@ -88,8 +89,7 @@ class Place(Protocol):
         ...
 
 
-@dataclass
-class Drive:
+class Drive(msgspec.Struct):
     """A run in the hands of this process."""
 
     home: Home
@@ -97,8 +97,8 @@ class Drive:
     adapter: Adapter
     request: ExecutionRequest | None
     """None when the run was taken over: what it needs to start again is not on disk."""
-    listener: Listener = field(default_factory=Listener)
-    host_env: dict[str, str] = field(default_factory=dict)
+    listener: Listener = msgspec.field(default_factory=Listener)
+    host_env: dict[str, str] = msgspec.field(default_factory=dict)
     api_url: str | None = None
     nursery: str | Spare | None = None
     skills: tuple[Path, ...] = ()
@@ -108,7 +108,7 @@ class Drive:
     """The driver lock, where whoever made this took it already."""
     place: Place | None = None
     clock: Clock = time.time
-    history: list[StateChange] = field(default_factory=list)
+    history: list[StateChange] = msgspec.field(default_factory=list)
 
     @property
     def run_id(self) -> str:

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,7 @@ from binderclip.supervisor import launch as supervisor
 SCRATCH = "scratch"
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One supervised process of a run, seen by its driver."""
 
     number: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +125,7 @@ class Workplace:
         kept = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "SSH_AUTH_SOCK")
         env = {name: host[name] for name in kept if name in host}
         limits = {**plan.limits, "graceSec": plan.limits["graceSec"] + relay.GRACE_SEC}
-        return replace(
+        return msgspec.structs.replace(
             plan,
             argv=relay.command(),
             env={**env, "PAPERCLIP_RUN_ID": self.run_id},

@@ -9,7 +9,6 @@ import inspect
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -54,8 +53,7 @@ SHORTEST_SECRET = 8
 ATTEMPT_DIR = "BINDERCLIP_ATTEMPT_DIR"
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """What the machine lends to a run: its environment, a private directory, the API's address."""
 
     env: Mapping[str, str]
@@ -67,8 +65,7 @@ class Host:
     """Where an adapter host leaves `invocation.json` and `result.json`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One attempt, ready to become a command line."""
 
     request: ExecutionRequest
@@ -83,18 +80,16 @@ class Call:
     skills: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A command line: the program's name or path first; `env` adds to the built environment."""
 
     argv: Sequence[str]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
     stdin: str | bytes | None = None
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """Everything a supervisor needs to run one attempt."""
 
     argv: tuple[str, ...]
@@ -108,8 +103,7 @@ class Plan:
     meta: InvocationMeta
 
 
-@dataclass(slots=True)
-class ExecutionContext:
+class ExecutionContext(msgspec.Struct):
     """A4: the request and the host's callbacks, for adapters that run their own `execute`."""
 
     request: ExecutionRequest
@@ -117,7 +111,7 @@ class ExecutionContext:
     on_log: Callable[[Stream, str | bytes], Awaitable[None]]
     on_meta: Callable[[InvocationMeta], Awaitable[None]]
     on_spawn: Callable[[SpawnInfo], Awaitable[None]]
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 class Adapter:

@@ -7,9 +7,10 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from binderclip.contract.check import Check, CheckRequest, Depth
 from binderclip.contract.errors import BinderclipError, ConfigError
@@ -28,8 +29,7 @@ VERSION_SECONDS = 20
 _NUMBER = re.compile(r"\d+(?:\.\d+)+(?:-[\w.]*\w)?")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckCall:
+class CheckCall(msgspec.Struct, frozen=True):
     """What an adapter's own checks look at."""
 
     request: CheckRequest

@@ -12,9 +12,10 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from binderclip.contract.errors import SpawnError
 from binderclip.contract.run import SpawnInfo
@@ -35,8 +36,7 @@ POLL_SEC = 0.02
 OnBytes = Callable[[bytes], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class ChildOptions:
+class ChildOptions(msgspec.Struct, frozen=True):
     """How a child runs; a limit of 0 means none. Callbacks are awaited before more is read."""
 
     cwd: str | Path | None = None
@@ -52,8 +52,7 @@ class ChildOptions:
     tail_bytes: int = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ChildResult:
+class ChildResult(msgspec.Struct, frozen=True):
     """How a child ended, and the last bytes of both streams."""
 
     exit_code: int | None

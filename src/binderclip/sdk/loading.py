@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
@@ -48,6 +47,8 @@ def _module_at(path: Path) -> ModuleType:
         raise AdapterLoadError(f"{path} has no adapter.toml, so it is no adapter's folder.")
     if not file.is_file():
         raise AdapterLoadError(f"{file} does not exist.", hint="Name a .py file or a folder.")
+    from hashlib import sha256
+
     name = f"adapter_{sha256(str(file).encode()).hexdigest()[:16]}"
     _forget(name)
     within = [str(path)] if path.is_dir() else None

@@ -6,7 +6,6 @@ The exit code alone decides nothing: runtimes exit 0 on failure and die after th
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,8 +33,7 @@ SIGNALLED = frozenset({129, 130, 137, 143})
 """Exit codes by which a program tells that SIGHUP, SIGINT, SIGKILL or SIGTERM ended it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEnd:
+class ProcessEnd(msgspec.Struct, frozen=True):
     """How the agent's process ended, as its supervisor saw it."""
 
     exit_code: int | None = 0
@@ -46,8 +44,7 @@ class ProcessEnd:
     error: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """Everything a result is computed from; all of it can be read again from the run's files."""
 
     request: ExecutionRequest
@@ -59,7 +56,7 @@ class Outcome:
     attempt_dir: Path | None = None
     scratch: Path | None = None
     """The run's private directory, for runtimes that tell something only in a file."""
-    limits: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def facts(self) -> Facts:

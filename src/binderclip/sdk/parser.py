@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -23,8 +22,7 @@ FINAL_LINE_CHARACTERS = 2000
 _MOST_SHAPES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """Why a run failed, in the runtime's own words."""
 
     code: ErrorCode
@@ -33,8 +31,7 @@ class Failure:
     retry_not_before: str | None = None
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(msgspec.Struct):
     """What a runtime told about its run, line by line; the result is computed from it."""
 
     session_id: str | None = None
@@ -51,7 +48,7 @@ class Facts:
     failure: Failure | None = None
     unknown_session: bool = False
     """The runtime itself said that it does not know the session it was asked to resume."""
-    result_json: dict[str, Any] = field(default_factory=dict)
+    result_json: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Parser:

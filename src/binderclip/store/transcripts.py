@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,16 @@ from binderclip.supervisor.documents import write_all
 
 NAME = "transcript.jsonl"
 _BATCH_BYTES = 256 * 1024
-_records = msgspec.json.Decoder(Record)
-_head = msgspec.json.Decoder(TranscriptHead)
+
+
+@cache
+def _records() -> msgspec.json.Decoder[Record]:
+    """Made when somebody reads: who only writes starts sooner without it."""
+    return msgspec.json.Decoder(Record)
+
+
+def _head(line: bytes) -> TranscriptHead:
+    return msgspec.json.decode(line, type=TranscriptHead)
 
 
 class TranscriptWriter:
@@ -192,7 +201,7 @@ class TranscriptReader:
             first, _, lines = lines.partition(b"\n")
             self.head = self._read_head(first)
         try:
-            return _records.decode_lines(lines)
+            return _records().decode_lines(lines)
         except msgspec.DecodeError:
             return self._decode_singly(lines)
 
@@ -200,14 +209,14 @@ class TranscriptReader:
         records: list[Record] = []
         for line in lines.removesuffix(b"\n").split(b"\n"):
             try:
-                records.append(_records.decode(line))
+                records.append(_records().decode(line))
             except msgspec.DecodeError:
                 self.damaged += 1
         return records
 
     def _read_head(self, line: bytes) -> TranscriptHead:
         try:
-            return _head.decode(line)
+            return _head(line)
         except msgspec.DecodeError as problem:
             raise StoreError(
                 f"{self.path} does not begin like a transcript: {problem}.",
@@ -247,7 +256,7 @@ def read_last_texts(path: Path, count: int) -> list[Assistant] | None:
 
 def _only_texts(head: bytes) -> bool:
     try:
-        return _head.decode(head).only_texts
+        return _head(head).only_texts
     except msgspec.DecodeError:
         return False
 
@@ -256,7 +265,7 @@ def _texts(data: bytes, *, whole: bool) -> list[Assistant] | None:
     """What was said in these lines, of which the first may be a part; None if one is damaged."""
     first = 0 if whole else data.find(b"\n") + 1
     try:
-        records = _records.decode_lines(data[first : data.rfind(b"\n") + 1])
+        records = _records().decode_lines(data[first : data.rfind(b"\n") + 1])
     except msgspec.DecodeError:
         return None
     entries = (record.entry for record in records if isinstance(record, EntryRecord))

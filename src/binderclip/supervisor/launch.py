@@ -15,7 +15,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Literal, Mapping, Union
 
 from binderclip.supervisor import documents, locks, processes
@@ -317,6 +316,8 @@ def _in_memory(data: bytes) -> Iterator[int]:
 def _unnamed_file() -> int:
     if hasattr(os, "memfd_create"):
         return os.memfd_create("binderclip", os.MFD_CLOEXEC)
+    import tempfile
+
     fd, path = tempfile.mkstemp(prefix="binderclip-")
     os.unlink(path)
     return fd
