@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -75,6 +75,25 @@ class Program(click.Group):
                 raise
             code = _told(problem)
         sys.exit(code)
+
+
+def program() -> NoReturn:
+    """The `binderclip` of a shell: run a command and end.
+
+    Everything was closed by then, so the interpreter is not taken apart piece by piece first;
+    that would take as long as a short command itself.
+    """
+    try:
+        main()
+        code: object = 0
+    except SystemExit as end:
+        code = end.code
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = code or 1
+    os._exit(code if isinstance(code, int) else code is not None)
 
 
 def _told(problem: Exception) -> int:
