@@ -48,6 +48,7 @@ def furnished(stage: Stage) -> dict[str, str]:
     long = stage.tell(stories.long_story(LONG), "Go through all parts")
     broken = [stories.begun(), *stories.shell("make", "no rule", bad=True, code=2)]
     failed = stage.tell([*broken, stories.ended("No rule.", bad=True), {"exit": 1}], "Build it")
+    empty = stage.call("run", "--adapter", "process", "--json", "--", "true")
     live = [stories.begun(), stories.said("Porting, file by file …"), {"wait": 600}]
     running = stage.tell(live, "Port the importer", live=True)
     agent, task = _agent_and_task(stage)
@@ -57,6 +58,10 @@ def furnished(stage: Stage) -> dict[str, str]:
         "run": f"/runs/{whole}",
         "run-details": f"/runs/{whole}?panel=details",
         "run-history": f"/runs/{whole}?panel=history",
+        "run-raw": f"/runs/{whole}?panel=raw",
+        "run-changes": f"/runs/{_run_of(stage, worked)}?panel=changes",
+        "run-empty": f"/runs/{empty}",
+        "run-missing": "/runs/01a00000-0000-7000-8000-000000000000",
         "run-short": f"/runs/{short}",
         "run-long": f"/runs/{long}",
         "run-failed": f"/runs/{failed}",
@@ -106,6 +111,13 @@ def _worked(stage: Stage) -> str:
         with api.stream("GET", f"/api/runs/{run['id']}/stream") as stream:
             next(line for line in stream.iter_lines() if line == "event: end")
     return task
+
+
+def _run_of(stage: Stage, task: str) -> str:
+    """The last run of a task."""
+    found = httpx.get(f"{stage.address}/api/runs?issueId={task}").json()
+    run: str = found["items"][0]["id"]
+    return run
 
 
 def _workspace_of(stage: Stage, task: str) -> str:
