@@ -12,4 +12,11 @@ export const TASK_WORDS: Record<TaskStatus, string> = {
   cancelled: "Cancelled",
 };
 
-export const COLUMNS: TaskStatus[] = ["todo", "in_progress", "in_review", "blocked", "done"];
+export const COLUMNS: TaskStatus[] = [
+  "backlog",
+  "todo",
+  "in_progress",
+  "in_review",
+  "blocked",
+  "done",
+];
