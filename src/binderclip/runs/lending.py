@@ -11,7 +11,7 @@ import msgspec
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
 from binderclip.contract.wire import iso_time
-from binderclip.runs.driver import Clock, Drive, Listener, own_environment
+from binderclip.runs.driver import Clock, Drive, Listener, driving, own_environment
 from binderclip.runs.orders import Prepared, order_of_row
 from binderclip.runs.workplace import Workplace
 from binderclip.store import runs
@@ -75,9 +75,12 @@ def refuse(db: Database, run_id: str, problem: BinderclipError, now: float) -> R
     with db.reading() as connection:
         row = runs.find(connection, run_id)
     assert row is not None
-    write_order(db.home, order_of_row(row))
     outcome = _refused(problem, runs.RunStore(db).history(run_id), iso_time(now))
-    write_outcome(db.home, run_id, outcome)
+    db.home.make_run_dir(run_id)
+    # Under the lock: between the two files it would look abandoned.
+    with driving(db.home, run_id):
+        write_order(db.home, order_of_row(row))
+        write_outcome(db.home, run_id, outcome)
     return outcome
 
 
