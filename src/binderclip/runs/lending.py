@@ -11,13 +11,15 @@ import msgspec
 from binderclip.contract.errors import BinderclipError
 from binderclip.contract.run import ExecutionResult, RunOrder, StateChange
 from binderclip.contract.wire import iso_time
-from binderclip.runs.driver import Clock, Drive, Listener, driving, own_environment
+from binderclip.runs.driver import Clock, Drive, Listener, own_environment
 from binderclip.runs.orders import Prepared, order_of_row
 from binderclip.runs.workplace import Workplace
 from binderclip.store import runs
 from binderclip.store.database import Database
+from binderclip.store.fileview import driver_lock
 from binderclip.store.home import Home
 from binderclip.store.runfile import RunOutcome, write_order, write_outcome
+from binderclip.supervisor import locks
 
 _SKILLS = Path(__file__).resolve().parents[1] / "skills"
 _CODES = (
@@ -77,10 +79,14 @@ def refuse(db: Database, run_id: str, problem: BinderclipError, now: float) -> R
     assert row is not None
     outcome = _refused(problem, runs.RunStore(db).history(run_id), iso_time(now))
     db.home.make_run_dir(run_id)
-    # Under the lock: between the two files it would look abandoned.
-    with driving(db.home, run_id):
+    # Under the lock, which the caller may hold: between the two files it would look abandoned.
+    lock = locks.take(str(driver_lock(db.home, run_id)))
+    try:
         write_order(db.home, order_of_row(row))
         write_outcome(db.home, run_id, outcome)
+    finally:
+        if lock is not None:
+            locks.release(lock)
     return outcome
 
 
