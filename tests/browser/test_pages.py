@@ -107,14 +107,39 @@ def test_every_page_is_accessible_and_fits(
     page = open_page(path, width, 844, "dark" if width == 390 else "light")
     expect(page.locator("main h1, main [role=row]").first).to_be_attached()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert seriously_wrong(page) == []
+
+
+def seriously_wrong(page: Page) -> list[tuple[str, list[str]]]:
+    """What axe finds on a page that keeps people from using it."""
     page.evaluate(AXE.read_text("utf-8"))
     found = page.evaluate("axe.run().then((told) => told.violations)")
-    serious = [
+    return [
         (one["id"], [node["html"][:160] for node in one["nodes"][:3]])
         for one in found
         if one["impact"] in ("serious", "critical")
     ]
-    assert serious == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_pages_of_one_agent_and_task_are_accessible_and_fit(
+    open_as_person: Open, stage: Stage, width: int
+) -> None:
+    """Tabs, a question and a budget in use, at both widths and themes."""
+    config = {"cwd": str(stage.cwd)}
+    body = {"name": f"Looked at {width}", "adapterType": "claude_local", "adapterConfig": config}
+    with httpx.Client(base_url=stage.address) as api:
+        agent = api.post("/api/agents", json=body).json()["id"]
+        task = api.post("/api/issues", json={"title": "Look", "body": "At **it**"}).json()["id"]
+        asked = {"kind": "request_confirmation", "title": "Shall I?"}
+        api.post(f"/api/issues/{task}/interactions", json=asked).raise_for_status()
+    paths = [f"/agents/{agent}{tab}" for tab in ("", "?tab=config", "?tab=budget", "?tab=skills")]
+    page = open_as_person("/runs", width, 844, "dark" if width == 1280 else "light")
+    for path in [*paths, f"/tasks/{task}"]:
+        page.goto(stage.address + path)
+        expect(page.locator("main h2, main [role=region] p").first).to_be_attached()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert seriously_wrong(page) == [], path
 
 
 def test_control_k_finds_runs_and_pages(open_page: Open, told: str) -> None:
