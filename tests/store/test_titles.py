@@ -46,5 +46,21 @@ def test_the_prompt_counts_before_the_command_line(
     assert title_of(order) == title_in(str(home.run_dir(order.id)), prompt) == title
 
 
+def test_a_run_of_a_task_is_called_like_the_task(tmp_path: Path) -> None:
+    """U4: not like the command line of its agent."""
+    home = Home(tmp_path / "home").ensure()
+    order = RunOrder(
+        id=new_id(),
+        adapter_type="process",
+        agent=AgentRef(id="a", company_id="local", name="Ada", adapter_type="process"),
+        cwd="/",
+        created_at="2026-01-01T00:00:00.000Z",
+        config=COMMAND,
+        context={"wakeReason": "assignment", "task": {"identifier": "T-1", "title": "Mend it"}},
+    )
+    write_order(home, order)
+    assert title_of(order) == title_in(str(home.run_dir(order.id)), None) == "Mend it"
+
+
 def test_a_run_whose_files_are_gone_has_no_title(tmp_path: Path) -> None:
     assert title_in(str(tmp_path), None) is None

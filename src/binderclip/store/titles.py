@@ -1,9 +1,10 @@
-"""What a run is called in lists: what it was asked, else the command line that it is."""
+"""What a run is called in lists: what it was asked, its task, else the command line that it is."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -12,6 +13,7 @@ from binderclip.contract.wire import Wire
 from binderclip.store.runfile import ORDER
 
 _LONGEST = 200
+W = TypeVar("W", bound=Wire)
 
 
 class _Command(Wire, frozen=True, kw_only=True):
@@ -20,20 +22,24 @@ class _Command(Wire, frozen=True, kw_only=True):
 
 
 class _Asked(Wire, frozen=True, kw_only=True):
-    """The part of an order that tells a command; of other runtimes it does not fit."""
+    """The parts of an order that tell a title."""
 
-    config: _Command
+    config: msgspec.Raw = msgspec.Raw(b"{}")
+    context: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Task(Wire, frozen=True, kw_only=True):
+    title: str
+
+
+class _Context(Wire, frozen=True, kw_only=True):
+    task: _Task
 
 
 def title_of(order: RunOrder) -> str | None:
     """The title of a run whose order is at hand."""
     told = _first_line(order.prompt)
-    if told is not None:
-        return told
-    try:
-        return _line(msgspec.convert(order.config, _Command))
-    except msgspec.ValidationError:
-        return None
+    return told or _told(msgspec.json.encode(order.context), msgspec.json.encode(order.config))
 
 
 def title_in(directory: str, prompt: str | None) -> str | None:
@@ -45,7 +51,22 @@ def title_in(directory: str, prompt: str | None) -> str | None:
         asked = msgspec.json.decode((Path(directory) / ORDER).read_bytes(), type=_Asked)
     except (OSError, msgspec.DecodeError):
         return None
-    return _line(asked.config)
+    return _told(asked.context, asked.config)
+
+
+def _told(context: bytes | msgspec.Raw, config: bytes | msgspec.Raw) -> str | None:
+    """The task's title, else the command line; other contexts and configurations do not fit."""
+    task, command = _read(context, _Context), _read(config, _Command)
+    if task is not None:
+        return _first_line(task.task.title)
+    return _line(command) if command is not None else None
+
+
+def _read(data: bytes | msgspec.Raw, kind: type[W]) -> W | None:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.DecodeError:
+        return None
 
 
 def _line(command: _Command) -> str | None:
