@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,42 @@ def program(cli: Cli, request: pytest.FixtureRequest) -> Iterator[Cli]:
 
 def told(cli: Cli, *words: str) -> Any:
     return json.loads(cli(*words, "--json").stdout)
+
+
+def test_an_agent_is_set_up_without_the_web_app(program: Cli, tmp_path: Path) -> None:
+    """W1, C1, D10: where it works, its instructions, limits and budgets; and back again."""
+    (tmp_path / "AGENTS.md").write_text("Be brief.\n")
+    program("environments", "create", "box", "--config", "host=example.invalid")
+    words = ("--workspace", "cwd", "--environment", "box", "--at-once", "3", "--retries", "1")
+    more = (
+        "--instructions",
+        str(tmp_path / "AGENTS.md"),
+        "--budget",
+        "usd=5",
+        "--budget",
+        "runs=9",
+    )
+    program("agents", "create", "Ada", "--adapter", "process", "-c", "command=true", *words, *more)
+    ada = told(program, "agents", "show", "Ada")
+    assert (ada["workspace"], ada["maxConcurrentRuns"], ada["retryLimit"]) == ("cwd", 3, 1)
+    assert (ada["instructions"], ada["budget"]["usd"], ada["budget"]["runs"]) == (
+        "Be brief.\n",
+        5,
+        9,
+    )
+    assert ada["environmentId"]
+    program("agents", "edit", "Ada", "--environment", "local", "--budget", "usd=")
+    program("agents", "edit", "Ada", "--run-budget", "minutes=2.5", "--run-budget", "period=total")
+    ada = told(program, "agents", "show", "Ada")
+    assert (ada["environmentId"], ada["budget"]["usd"], ada["budget"]["runs"]) == (None, None, 9)
+    assert (ada["runBudget"]["minutes"], ada["runBudget"]["period"]) == (2.5, "total")
+
+
+def test_a_bad_setting_says_what_to_write(cli: Cli) -> None:
+    make = ("agents", "create", "Ada", "--adapter", "process", "-c", "command=true")
+    assert "keys are usd" in cli(*make, "--budget", "euro=5", code=2).stderr
+    assert "is no number" in cli(*make, "--budget", "usd=much", code=2).stderr
+    assert "No environment is called" in cli(*make, "--environment", "box", code=2).stderr
 
 
 def test_agents_are_made_changed_and_put_away(program: Cli) -> None:

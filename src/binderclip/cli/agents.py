@@ -3,23 +3,90 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from binderclip.cli.asking import Api
+from binderclip.cli.environments import find_environment
 from binderclip.cli.listing import print_json, print_table
 from binderclip.cli.safe import safe_line
 from binderclip.cli.words import age, moment
-from binderclip.contract.errors import NotFound
+from binderclip.contract.errors import ConfigError, NotFound
 from binderclip.contract.ids import SHORT_LENGTH, short
 
+F = TypeVar("F", bound=Callable[..., Any])
 _HEAD = ("AGENT", "NAME", "ADAPTER", "STATE", "EVERY", "CHANGED")
 _json = click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 _config = click.option(
     "--config", "-c", multiple=True, metavar="KEY=VALUE", help="A field of the adapter."
 )
 _every = click.option("--every", type=click.FloatRange(min=0), metavar="MIN", help="Wake so often.")
+_BUDGETS = ("usd", "tokens", "runs", "minutes", "period")
+LOCAL = "local"
+"""What `--environment` calls this machine."""
+
+
+def _settings(command: F) -> F:
+    """What can be set besides the fields of the adapter."""
+    for option in (
+        click.option("--retries", type=click.IntRange(0, 100), help="After passing failures."),
+        click.option("--at-once", type=click.IntRange(1, 1000), metavar="N", help="Runs at once."),
+        click.option("--run-budget", multiple=True, metavar="KEY=VALUE", help="Of each run."),
+        click.option(
+            "--budget",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="What it may use: usd, tokens, runs, minutes; period is day, month or total.",
+        ),
+        click.option("--instructions", type=click.File(), metavar="FILE", help="Its AGENTS.md."),
+        click.option(
+            "--workspace",
+            type=click.Choice(["worktree", "cwd"]),
+            help="A git worktree for each task, or its directory as it is.",
+        ),
+        click.option(
+            "--environment", metavar="NAME", help=f"Where it works; {LOCAL} is this machine."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _set_up(api: Api, given: dict[str, Any], before: Any = None) -> dict[str, Any]:
+    """The settings of a request's body; those that were not given are left out."""
+    body: dict[str, Any] = {}
+    if given["environment"] is not None:
+        named = given["environment"]
+        body["environmentId"] = None if named == LOCAL else find_environment(api, named)["id"]
+    if given["instructions"] is not None:
+        body["instructions"] = given["instructions"].read()
+    for option, name in (("budget", "budget"), ("run_budget", "runBudget")):
+        if given[option]:
+            kept = before[name] if before else {}
+            body[name] = {**kept, **_budget(f"--{option.replace('_', '-')}", given[option])}
+    names = {"workspace": "workspace", "at_once": "maxConcurrentRuns", "retries": "retryLimit"}
+    for option, name in names.items():
+        if given[option] is not None:
+            body[name] = given[option]
+    return body
+
+
+def _budget(option: str, words: tuple[str, ...]) -> dict[str, Any]:
+    """Limits by name; an empty one takes the limit away."""
+    limits: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or key not in _BUDGETS:
+            raise ConfigError(f"{option} {word}: write KEY=VALUE; keys are {', '.join(_BUDGETS)}.")
+        try:
+            limits[key] = text if key == "period" else float(text) if text else None
+        except ValueError:
+            raise ConfigError(f"{option} {word}: {text!r} is no number.") from None
+        if key in ("tokens", "runs") and limits[key] is not None:
+            limits[key] = int(limits[key])
+    return limits
 
 
 @click.group("agents", invoke_without_command=True)
@@ -93,6 +160,7 @@ def show_command(agent: str, as_json: bool) -> None:
 @_config
 @_every
 @click.option("--role", help="What it is for, in a few words.")
+@_settings
 @_json
 def create_command(
     name: str,
@@ -101,6 +169,7 @@ def create_command(
     every: float | None,
     role: str | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
     """Make an agent."""
     body = {
@@ -111,7 +180,7 @@ def create_command(
         "role": role,
     }
     with Api() as api:
-        made = api.post("/api/agents", body)
+        made = api.post("/api/agents", body | _set_up(api, settings))
     _told(made, as_json, f"Made {safe_line(name)}, {short(made['id'])}.")
 
 
@@ -121,6 +190,7 @@ def create_command(
 @_config
 @_every
 @click.option("--role", help="What it is for.")
+@_settings
 @_json
 def edit_command(
     agent: str,
@@ -129,11 +199,15 @@ def edit_command(
     every: float | None,
     role: str | None,
     as_json: bool,
+    **settings: Any,
 ) -> None:
-    """Change an agent; `--every 0` stops its timer, a field of the adapter is added or replaced."""
+    """Change an agent; `--every 0` stops its timer, a field of the adapter is added or replaced.
+
+    A limit of a budget that is left empty (`--budget usd=`) is taken away.
+    """
     with Api() as api:
         found = find_agent(api, agent)
-        body: dict[str, Any] = {}
+        body = _set_up(api, settings, found)
         if name is not None:
             body["name"] = name
         if role is not None:
@@ -158,8 +232,14 @@ def pause_command(agent: str, reason: str | None) -> None:
 @command.command("resume")
 @click.argument("agent")
 def resume_command(agent: str) -> None:
-    """Let a paused agent work again."""
+    """Let a paused agent work again, also on tasks that the circuit breaker stopped."""
     _set(agent, {"status": "active"})
+    with Api() as api:
+        found = find_agent(api, agent)
+        place = f"/api/agents/{found['id']}"
+        for pause in api.get(f"{place}/state")["pauses"]:
+            api.post(f"{place}/pauses/reset", {"taskKey": pause["taskKey"]})
+            click.echo(f"It may work on {safe_line(pause['taskKey'])} again.")
 
 
 @command.command("archive")

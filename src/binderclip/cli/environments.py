@@ -78,7 +78,7 @@ def edit_command(
 ) -> None:
     """Change an environment; fields that are not named stay, `--config key=` removes one."""
     with Api() as api:
-        found = _found(api, environment)
+        found = find_environment(api, environment)
         body: dict[str, Any] = {} if name is None else {"name": name}
         if config:
             values = {**found["config"], **_values(config)}
@@ -92,7 +92,7 @@ def edit_command(
 def remove_command(environment: str) -> None:
     """Remove an environment that no agent and no task names."""
     with Api() as api:
-        found = _found(api, environment)
+        found = find_environment(api, environment)
         api.ask("DELETE", f"/api/environments/{found['id']}")
     click.echo(f"Removed {safe_line(found['name'])}.")
 
@@ -107,7 +107,7 @@ def test_command(
 ) -> None:
     """Look whether runs can work there, and whether PROGRAMS are there; 1 if they cannot."""
     with Api() as api:
-        found = _found(api, environment)
+        found = find_environment(api, environment)
         path = f"/api/environments/{found['id']}/test"
         tested = api.post(path, {"commands": list(programs)})
     if as_json:
@@ -125,7 +125,8 @@ def _show(tested: Any) -> None:
     click.echo(f"{tested['status']}")
 
 
-def _found(api: Api, text: str) -> Any:
+def find_environment(api: Api, text: str) -> Any:
+    """The environment that a person named."""
     listed = api.get("/api/environments")["items"]
     found = [one for one in listed if one["name"] == text] or [
         one for one in listed if one["id"].endswith(text.lower())
