@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from binderclip.contract.agent import Pause
+from binderclip.store.agents import Pauses
+from binderclip.store.database import Database
 from tests.cli.conftest import Cli
 from tests.cli.screen import Person
 from tests.server.conftest import Served, serving
@@ -55,6 +58,28 @@ def test_an_agent_is_set_up_without_the_web_app(program: Cli, tmp_path: Path) ->
     ada = told(program, "agents", "show", "Ada")
     assert (ada["environmentId"], ada["budget"]["usd"], ada["budget"]["runs"]) == (None, None, 9)
     assert (ada["runBudget"]["minutes"], ada["runBudget"]["period"]) == (2.5, "total")
+
+
+def test_resuming_closes_the_circuit_breaker(cli: Cli) -> None:
+    """Issue 4: a person lets an agent work again on what its failures stopped."""
+    make = ("agents", "create", "Ada", "--adapter", "process", "-c", "command=true")
+    ada = told(cli, *make)
+    run_id = told(cli, "agents", "wake", "Ada")["runId"]
+    with Database.open(cli.home) as db, db.writing() as connection:
+        pause = Pause(
+            id="",
+            agent_id=ada["id"],
+            task_key="heartbeat",
+            reason="3 runs in a row failed alike",
+            error_code="process_failed",
+            error_message="no",
+            run_id=run_id,
+            since="2026-01-01T00:00:00.000Z",
+        )
+        Pauses(connection).add(pause)
+    assert len(told(cli, "agents", "show", "Ada")["pauses"]) == 1
+    assert "It may work on heartbeat again." in cli("agents", "resume", "Ada").stdout
+    assert told(cli, "agents", "show", "Ada")["pauses"] == []
 
 
 def test_a_bad_setting_says_what_to_write(cli: Cli) -> None:
