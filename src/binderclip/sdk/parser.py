@@ -121,8 +121,8 @@ class JsonParser(Parser):
             return self.parse_text(line, ts)
         if type(event) is not dict:
             return self.parse_text(line, ts)
-        inner = event.get(self.inner) if self.inner else None
-        if type(inner) is dict:
+        field = self.inner
+        if field and type(inner := event.get(field)) is dict:
             shape = (event.get("type"), inner.get("type"), *event, *inner)
         else:
             shape = (event.get("type"), event.get("subtype"), *event)

@@ -14,8 +14,11 @@ Titles = Mapping[ToolKind, Sequence[str]]
 
 def title_from(titles: Titles, kind: ToolKind, given: Mapping[str, Any]) -> str | None:
     """The one argument that says what a call is about: the first of its kind that is a text."""
-    found = (given.get(key) for key in titles.get(kind, ()))
-    return next((text for text in found if isinstance(text, str) and text), None)
+    for key in titles.get(kind, ()):
+        text = given.get(key)
+        if isinstance(text, str) and text:
+            return text
+    return None
 
 
 def with_todo_items(given: dict[str, Any], text_key: str = "content") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -72,8 +72,9 @@ _SHAPES: dict[type, Callable[[Any], bool]] = {
     Diff: lambda entry: _is_text(entry) and type(entry.change_type) is str,
 }
 """What every viewer relies on; checked by hand, since a parser is called for each line (T4)."""
-_NOTICED = frozenset((Assistant, Thinking, ToolCall, ToolResult))
+_GROWING = (Assistant, Thinking)
 _set = msgspec.structs.force_setattr
+_filled = msgspec.structs.replace
 _OpenKey: TypeAlias = tuple[type, str | None]
 
 
@@ -89,6 +90,7 @@ class TranscriptBuilder:
         """Things a parser returned that are no entries."""
         self.failures: list[str] = []
         """The first few exceptions of the parser, in words."""
+        self._heads = {"stdout": f"{attempt}o", "stderr": f"{attempt}e"}
         self._seq = seq
         self._open: dict[_OpenKey, str] = {}
         self._calls: dict[str, tuple[str, str]] = {}
@@ -166,6 +168,7 @@ class TranscriptBuilder:
         if self.parser.batched:
             lines = self._prepared(lines)
         parse, ts = self.parser.parse_line, self._last_ts
+        read = unknown = 0
         entries: Sequence[Parsed] | None
         for stream, line, ts in lines:
             offset, text, _, cut = line
@@ -176,18 +179,19 @@ class TranscriptBuilder:
             elif cut or text[0] == "[":
                 entries = self._odd(line, ts)
             else:
-                self.lines += 1
+                read += 1
                 try:
                     entries = parse(text, ts)
                 except Exception as problem:
                     self._note(problem)
                     entries = None
                 if entries is None:
+                    unknown += 1
                     entries = (generic_stdout(text, ts, self.parser.structured),)
-                else:
-                    self.understood += 1
             if entries != ():
                 self._add(entries, stream, offset, records)
+        self.lines += read
+        self.understood += read - unknown
         self._last_ts = ts
         return records
 
@@ -245,11 +249,11 @@ class TranscriptBuilder:
     def _add(
         self, entries: Sequence[Any], stream: Stream, offset: int, records: list[Record]
     ) -> None:
-        if not isinstance(entries, (tuple, list)):
+        if type(entries) is not tuple and not isinstance(entries, (tuple, list)):
             self.dropped += 1
             return
         attempt = self.attempt
-        line = f"{attempt}{stream[3]}{offset}."
+        line = f"{self._heads[stream]}{offset}."
         for k, entry in enumerate(entries):
             kind = type(entry)
             shape = _SHAPES.get(kind)
@@ -258,17 +262,22 @@ class TranscriptBuilder:
                 continue
             if self._open and stream == "stdout" and self._grow(entry, records):
                 continue
-            # An entry without an id was made for this call and nobody else holds it yet:
-            # filling it in place is safe, and three times faster than a copy.
-            own = msgspec.structs.replace(entry) if entry.id else entry
-            _set(own, "id", f"{line}{k}")
-            _set(own, "attempt", attempt)
-            _set(own, "stream", stream)
-            _set(own, "offset", offset)
-            if kind in _NOTICED and (replaced := self._noticed(own, kind)):
-                records.append(replaced)
-                continue
-            _set(own, "seq", self._seq)
+            own = _filled(
+                entry,
+                id=f"{line}{k}" if k else line + "0",
+                seq=self._seq,
+                attempt=attempt,
+                stream=stream,
+                offset=offset,
+            )
+            if kind is ToolResult:
+                self._pair(own)
+            elif kind is ToolCall:
+                if replaced := self._call(own):
+                    records.append(replaced)
+                    continue
+            elif (kind is Assistant or kind is Thinking) and own.delta:
+                self._open[(kind, own.parent_tool_use_id)] = own.id
             self._seq += 1
             records.append(EntryRecord(entry=own))
 
@@ -279,22 +288,13 @@ class TranscriptBuilder:
         else:
             self.dropped += 1
 
-    def _noticed(self, entry: Entry, kind: type) -> ReplaceRecord | None:
-        """What one entry means for others: open texts, calls and their results, plans."""
-        if kind is ToolCall:
-            return self._call(cast(ToolCall, entry))
-        if kind is ToolResult:
-            self._pair(cast(ToolResult, entry))
-        elif cast(Assistant, entry).delta:
-            self._open[(kind, entry.parent_tool_use_id)] = entry.id
-        return None
-
     def _grow(self, entry: Entry, records: list[Record]) -> bool:
         """Add a delta to the text that is open for its kind and sub-agent; close other texts."""
-        key = (type(entry), entry.parent_tool_use_id)
-        if isinstance(entry, Assistant | Thinking) and entry.delta and key in self._open:
-            records.append(AppendRecord(id=self._open[key], text=entry.text))
-            return True
+        if isinstance(entry, _GROWING) and entry.delta:
+            grown = self._open.get((type(entry), entry.parent_tool_use_id))
+            if grown is not None:
+                records.append(AppendRecord(id=grown, text=entry.text))
+                return True
         for other in (Assistant, Thinking):
             self._open.pop((other, entry.parent_tool_use_id), None)
         return False

@@ -136,11 +136,11 @@ class ClaudeParser(JsonParser):
 
     def _assistant(self, event: dict[str, Any], ts: str) -> Sequence[Parsed]:
         message, parent = parse_object(event.get("message")), _parent(event)
-        model = as_string(message.get("model"))
+        model = message.get("model")
         if model == "<synthetic>" or event.get("is_api_error_message") is True:
             return self._synthetic(event, message, ts)
         if not self.facts.model:
-            self.facts.model = model or None
+            self.facts.model = as_string(model) or None
         id = as_string(message.get("id"))
         shown = bool(self._streamed) and id in self._streamed
         blocks = _blocks(message)
@@ -329,13 +329,15 @@ def _compacted(event: dict[str, Any], ts: str) -> Sequence[Entry]:
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     content = message.get("content")
     if type(content) is list:
+        if len(content) == 1 and type(content[0]) is dict:
+            return content
         return [block for block in content if type(block) is dict]
     return [{"type": "text", "text": content}] if isinstance(content, str) else []
 
 
 def _parent(event: dict[str, Any]) -> str | None:
     parent = event.get("parent_tool_use_id")
-    return parent if isinstance(parent, str) and parent else None
+    return parent if parent is None or (type(parent) is str and parent) else None
 
 
 def _told(event: dict[str, Any]) -> str:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from binderclip.sdk import SpentRecord, Usage, as_string, parse_object
 from binderclip.sdk.usage import BUCKETS, add, count
 
@@ -66,9 +64,20 @@ class Spending:
 def asked(message: dict[str, Any]) -> Sequence[SpentRecord]:
     """What one call took in; a message that goes on tells no real count of its answer."""
     told = buckets(message.get("usage"))
-    if message.get("stop_reason") is None:
-        told = msgspec.structs.replace(told, output_tokens=None, reasoning_tokens=None)
-    return (SpentRecord(usage=told),) if any(_counts(told)) else ()
+    took = told.input_tokens or told.cached_input_tokens or told.cache_write_tokens
+    if message.get("stop_reason") is not None:
+        return (SpentRecord(usage=told),) if took or told.output_tokens else ()
+    if not took:
+        return ()
+    return (
+        SpentRecord(
+            usage=Usage(
+                input_tokens=told.input_tokens,
+                cached_input_tokens=told.cached_input_tokens,
+                cache_write_tokens=told.cache_write_tokens,
+            )
+        ),
+    )
 
 
 def answered(event: dict[str, Any]) -> Sequence[SpentRecord]:

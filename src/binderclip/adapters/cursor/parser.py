@@ -216,7 +216,8 @@ def _text_of(event: _Event) -> str:
     if type(content) is str:
         return content
     blocks = content if type(content) is list else []
-    return "".join(as_string(b.get("text")) for b in blocks if type(b) is dict)
+    texts = [as_string(block.get("text")) for block in blocks if type(block) is dict]
+    return texts[0] if len(texts) == 1 else "".join(texts)
 
 
 def _exit_code(value: object) -> int | None:

@@ -73,10 +73,9 @@ def outcome_of(tool: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def content_of(kind: ToolKind, given: dict[str, Any]) -> str:
     """What a tool gave, as text."""
-    streams = (as_string(given.get(key)) for key in ("stdout", "stderr"))
-    printed = "\n".join(text for text in streams if text)
-    if printed:
-        return printed
+    out, err = as_string(given.get("stdout")), as_string(given.get("stderr"))
+    if out or err:
+        return f"{out}\n{err}" if out and err else out or err
     for key in _TEXTS:
         text = given.get(key)
         if isinstance(text, str) and text:
@@ -92,10 +91,10 @@ def diff_of(
     kind: ToolKind, args: dict[str, Any], given: dict[str, Any], tool_use_id: str, ts: str
 ) -> tuple[Diff, ...]:
     """What a successful write or edit changed: Cursor's own patch, else texts."""
-    path = as_string(given.get("path")) or as_string(args.get("path"))
-    patch = as_string(given.get("diffString"))
     if kind not in ("write", "edit"):
         return ()
+    path = as_string(given.get("path")) or as_string(args.get("path"))
+    patch = as_string(given.get("diffString"))
     if patch:
         return patch_diff(ts, path, patch, tool_use_id)
     after = given.get("afterFullFileContent")
