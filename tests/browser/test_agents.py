@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
+from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import seriously_wrong
 from tests.browser.stage import Stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
 _numbers = count(1)
+GATED = """
+from pathlib import Path
+from binderclip.sdk import Adapter, AdapterConfig, Manifest, Model
+
+class Config(AdapterConfig):
+    gateway: str
+    model: str | None = None
+
+class Gated(Adapter):
+    Config = Config
+    manifest = Manifest(
+        id="gated_agent", label="Gated", version="1", models=(Model(id="old", label="Old one"),)
+    )
+
+    def list_models(self, call):
+        told = Path(call.config.gateway).read_text()
+        return [Model(id=name, label=name) for name in told.split()]
+
+    def detect_model(self, call):
+        return "swift-1"
+
+    async def execute(self, ctx):
+        raise NotImplementedError
+
+def create_adapter():
+    return Gated()
+"""
 
 
 @pytest.fixture
@@ -111,3 +140,67 @@ def test_a_paused_agent_says_so_and_cannot_be_woken(open_page: Open, greeter: st
     expect(page.get_by_role("button", name="Wake")).to_be_enabled()
     page.get_by_role("link", name="Agents").click()
     expect(page.get_by_role("link", name=re.compile("Greeter")).first).to_be_visible()
+
+
+@pytest.fixture
+def gated(stage: Stage, tmp_path: Path) -> Iterator[Path]:
+    """A plugin that tells the models which stand in a file that its configuration names."""
+    (tmp_path / "gated.py").write_text(GATED)
+    token = {"authorization": f"Bearer {(stage.home / 'token').read_text().strip()}"}
+    with httpx.Client(base_url=stage.address, headers=token, timeout=60) as api:
+        spec = {"spec": str(tmp_path / "gated.py")}
+        api.post("/api/adapters/install", json=spec).raise_for_status()
+        gateway = tmp_path / "gateway"
+        gateway.write_text("swift-1 deep-2")
+        yield gateway
+        api.delete("/api/adapters/gated_agent").raise_for_status()
+
+
+def test_a_model_is_chosen_from_those_that_the_runtime_tells(
+    open_page: Open, stage: Stage, gated: Path
+) -> None:
+    """A3, F3: asked with the agent's own configuration; any other name may be typed."""
+    config = {"gateway": str(gated)}
+    body = {"name": "Gate", "adapterType": "gated_agent", "adapterConfig": config}
+    agent = httpx.post(f"{stage.address}/api/agents", json=body).json()["id"]
+    page = open_page(f"/agents/{agent}?tab=config")
+    model = page.get_by_role("combobox", name="Model")
+    source = page.get_by_role("status").filter(has_text="told by Gated")
+    expect(source).to_contain_text("2 models")
+    expect(source).to_contain_text("By itself it uses swift-1")
+    options = page.get_by_role("listbox", name="Model").get_by_role("option")
+    model.click()
+    expect(options).to_have_text(["swift-1", "deep-2"])
+    assert seriously_wrong(page) == []
+    gated.write_text("swift-1 deep-2 deep-3")
+    model.press("Escape")
+    page.get_by_role("button", name="Ask again").click()
+    expect(source).to_contain_text("3 models")
+    model.fill("deep")
+    expect(options).to_have_text(["deep-2", "deep-3"])
+    model.press("ArrowDown")
+    model.press("ArrowDown")
+    model.press("Enter")
+    expect(model).to_have_value("deep-3")
+    expect(options).to_have_count(0)
+    model.fill("my-own")
+    model.press("Enter")
+    page.get_by_role("button", name="Save 1 change").click()
+    expect(page.get_by_role("button", name="Saved")).to_be_disabled()
+    kept = httpx.get(f"{stage.address}/api/agents/{agent}").json()["adapterConfig"]
+    assert kept["model"] == "my-own"
+
+
+def test_models_that_a_runtime_does_not_tell_are_those_of_the_adapter_with_the_reason(
+    open_page: Open, gated: Path
+) -> None:
+    """A3: without the gateway nobody can be asked; the form says so and goes on."""
+    page = open_page("/agents/new")
+    page.get_by_role("button", name=re.compile("^Adapter")).click()
+    page.get_by_role("option", name=re.compile("^Gated")).click()
+    expect(page.get_by_text("1 model that the adapter knows of")).to_be_visible()
+    expect(page.get_by_text(re.compile("Gated did not tell its own:.*gateway"))).to_be_visible()
+    model = page.get_by_role("combobox", name="Model")
+    model.click()
+    page.get_by_role("option", name="old Old one").click()
+    expect(model).to_have_value("old")

@@ -10,12 +10,12 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import seriously_wrong
 from tests.browser.stage import Stage
 from tests.plugins.conftest import write_python
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 Open = Callable[..., Page]
-AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 PAGES = ("/runs", "/tasks", "/tasks?view=board", "/agents", "/agents/new", "/adapters", "/costs")
 PAGES += ("/settings", "/workspaces", "/adapters/playground")
 
@@ -110,17 +110,6 @@ def test_every_page_is_accessible_and_fits(
     assert seriously_wrong(page) == []
 
 
-def seriously_wrong(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds on a page that keeps people from using it."""
-    page.evaluate(AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run().then((told) => told.violations)")
-    return [
-        (one["id"], [node["html"][:160] for node in one["nodes"][:3]])
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
-
-
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_pages_of_one_agent_and_task_are_accessible_and_fit(
     open_as_person: Open, stage: Stage, width: int
@@ -180,3 +169,32 @@ def test_a_plugin_is_installed_replaces_a_built_in_and_is_removed(
     row.get_by_role("button", name="Remove").click()
     expect(row).to_contain_text("built in")
     expect(row).not_to_contain_text("overrides")
+
+
+def test_a_plugin_is_upgraded_and_goes_back_a_version(
+    open_as_person: Open, stage: Stage, tmp_path: Path
+) -> None:
+    """P2, D6: the version in force is told; there is only one step back; a refusal says why."""
+    spec = write_python(tmp_path / "stepping.py", "stepping_agent")
+    page = open_as_person("/adapters")
+    page.get_by_label("Install", exact=True).fill(str(spec))
+    page.get_by_role("button", name="Install").click()
+    row = page.get_by_role("listitem").filter(has_text="stepping_agent")
+    expect(row).to_contain_text(re.compile(r"\b1\b"))
+    row.locator("button.name").click()
+    row.get_by_role("button", name="Go back a version").click()
+    expect(page.get_by_role("alert")).to_contain_text("no earlier version")
+    write_python(tmp_path / "stepping.py", "stepping_agent", "2")
+    row.get_by_role("button", name="Upgrade").click()
+    expect(row.locator(".version")).to_have_text("2")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    row.get_by_role("button", name="Go back a version").click()
+    expect(row.locator(".version")).to_have_text("1")
+    listed = {each["type"]: each for each in httpx.get(f"{stage.address}/api/adapters").json()}
+    assert listed["stepping_agent"]["version"] == "1"
+    spec.write_text("raise RuntimeError('not today')")
+    row.get_by_role("button", name="Upgrade").click()
+    expect(page.get_by_role("alert")).to_contain_text("not today")
+    expect(row.locator(".version")).to_have_text("1")
+    row.get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)

@@ -98,6 +98,7 @@ NOT_FOR_AGENTS = [
     ("POST", "/api/sessions/reset", {"agentId": "a", "adapterType": "b", "taskKey": "c"}),
     ("POST", "/api/adapters/process/test-environment", {}),
     ("POST", "/api/adapters/process/parse", {}),
+    ("GET", "/api/adapters/process/models?agentId=x", None),
     ("GET", "/api/agents/x/skills", None),
     ("POST", "/api/agents/x/pauses/reset", {}),
 ]

@@ -96,6 +96,51 @@ def test_models_are_asked_of_the_plugin_and_kept(served: Served, tmp_path: Path)
     served.ask("DELETE", "/api/adapters/moody_agent", 204)
 
 
+NEEDY = """
+from binderclip.sdk import Adapter, AdapterConfig, Manifest, Model
+
+class Config(AdapterConfig):
+    gateway: str
+
+class Needy(Adapter):
+    Config = Config
+    manifest = Manifest(id="needy_agent", label="Needy", version="1")
+
+    def list_models(self, call):
+        name = f"{call.config.gateway}-{len(call.env.get('GATE_KEY', ''))}"
+        return [Model(id=name, label=name)]
+
+    async def execute(self, ctx):
+        raise NotImplementedError
+
+def create_adapter():
+    return Needy()
+"""
+
+
+def test_models_are_asked_with_the_configuration_of_an_agent(
+    served: Served, tmp_path: Path
+) -> None:
+    """A3: a runtime with required fields answers for an agent that has them, secrets included."""
+    served.client.headers.update(served.person)
+    (tmp_path / "needy.py").write_text(NEEDY)
+    served.post("/api/adapters/install", {"spec": str(tmp_path / "needy.py")}, 201)
+    served.ask("PUT", "/api/secrets/GATE", 200, json={"value": "twelve-bytes"})
+    config = {"gateway": "north", "env": {"GATE_KEY": {"secret": "GATE"}}}
+    body = {"name": "N", "adapterType": "needy_agent", "adapterConfig": config}
+    agent = served.post("/api/agents", body, 201)["id"]
+    path = "/api/adapters/needy_agent/models"
+    assert "gateway" in served.get(path)["problem"]
+    told = served.get(f"{path}?agentId={agent}")
+    assert (told["models"][0]["id"], told["source"]) == ("north-12", "runtime")
+    changed = {"adapterConfig": config | {"gateway": "south"}}
+    served.ask("PATCH", f"/api/agents/{agent}", json=changed)
+    assert served.get(f"{path}?agentId={agent}")["models"][0]["id"] == "south-12"
+    other = served.client.get(f"/api/adapters/process/models?agentId={agent}")
+    assert (other.status_code, list(other.json()["error"]["fields"])) == (422, ["agentId"])
+    served.ask("DELETE", "/api/adapters/needy_agent", 204)
+
+
 def test_installing_needs_the_persons_token(served: Served, tmp_path: Path) -> None:
     """R3: an install is a person's act."""
     file = str(write_python(tmp_path / "echo.py"))

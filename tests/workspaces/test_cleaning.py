@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from binderclip.contract.errors import RestoreConflict
 from binderclip.workspaces.cleaning import Policy, clean, disk_use
 from binderclip.workspaces.record import Workspace, Workspaces
+from binderclip.workspaces.reviewing import merge_into_source
 from binderclip.workspaces.worktrees import Wanted, prepare
 from tests.workspaces.conftest import commit, plain_git
 
@@ -93,6 +95,23 @@ def test_what_stays_is_told_with_its_reason(
     make_repository("inner").rename(Path(one.tree) / "inner")
     (verdict,) = clean(workspaces, EAGER, THEN)
     assert (verdict.removes, verdict.reason) == (False, "it holds another repository: inner")
+
+
+def test_a_merge_that_was_refused_keeps_nothing_from_going(
+    workspaces: Workspaces, one: Workspace, repository: Path
+) -> None:
+    """W8: the work is saved; work of a remote run would keep the workspace."""
+    (Path(one.tree) / "a").write_text("theirs\n")
+    (repository / "a").write_text("ours\n")
+    with pytest.raises(RestoreConflict):
+        merge_into_source(workspaces, one)
+    elsewhere = f"refs/binderclip/theirs/{one.id}"
+    plain_git(repository, "update-ref", elsewhere, "HEAD")
+    assert not clean(workspaces, EAGER, THEN)[0].removes
+    plain_git(repository, "update-ref", "-d", elsewhere)
+    (verdict,) = clean(workspaces, EAGER, THEN)
+    assert verdict.removes
+    assert plain_git(repository, "show", f"{verdict.saved}:a").strip() == "theirs"
 
 
 def test_too_many_ignored_bytes_keep_the_workspace(workspaces: Workspaces, one: Workspace) -> None:

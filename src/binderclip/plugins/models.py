@@ -5,9 +5,12 @@ Whoever asks waits a few seconds at most; an answer that comes later is there fo
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Mapping
 from typing import Literal
+
+import msgspec
 
 from binderclip.contract.check import CheckRequest
 from binderclip.contract.errors import BinderclipError
@@ -19,6 +22,7 @@ from binderclip.sdk.checks import CheckCall, check_call
 WAIT_SECONDS = 10.0
 KEPT_SECONDS = 600.0
 FAILED_KEPT_SECONDS = 30.0
+MOST_KEPT = 200
 ModelSource = Literal["runtime", "declared"]
 
 
@@ -65,7 +69,7 @@ def ask_models(
 
 
 class ModelLists:
-    """Answers that are kept for a while, one question at a time for each adapter."""
+    """Answers that are kept for a while, one question at a time for an adapter and a config."""
 
     def __init__(self, clock: Callable[[], float], wait: float = WAIT_SECONDS) -> None:
         self._clock = clock
@@ -76,15 +80,23 @@ class ModelLists:
     def get(
         self, adapter: Adapter, request: CheckRequest, env: Mapping[str, str], *, refresh: bool
     ) -> ModelList:
+        key = _key(adapter, request)
         with self._lock:
-            before = self._known.get(adapter.origin)
+            before = self._known.get(key)
             question = before
             if before is None or (before.is_answered and (refresh or self._is_old(before))):
                 question = _Question(self._clock(), before.answer if before else None)
                 question.ask(adapter, request, env, fresh=refresh)
-                self._known[adapter.origin] = question
+                self._known[key] = question
+                self._forget()
         assert question is not None
         return question.within(self._wait) or _late(adapter, question, self._wait)
+
+    def _forget(self) -> None:
+        """Configurations change; those of long ago need no place."""
+        answered = [key for key, one in self._known.items() if one.is_answered]
+        for key in answered[: max(0, len(self._known) - MOST_KEPT)]:
+            del self._known[key]
 
     def _is_old(self, question: _Question) -> bool:
         failed = question.answer is None or question.answer.problem
@@ -120,6 +132,12 @@ class _Question:
     def within(self, seconds: float) -> ModelList | None:
         self._over.wait(seconds)
         return self.answer
+
+
+def _key(adapter: Adapter, request: CheckRequest) -> str:
+    """A digest, since the config may hold secrets."""
+    config = msgspec.json.encode(request.config, order="deterministic")
+    return f"{adapter.origin} {hashlib.sha256(config).hexdigest()}"
 
 
 def _late(adapter: Adapter, question: _Question, waited: float) -> ModelList:

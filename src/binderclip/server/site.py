@@ -32,6 +32,7 @@ from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
 from binderclip.store.runfile import ORDER
 from binderclip.store.runs import RunStore
+from binderclip.workspaces.sizes import Sizes
 
 
 class Site:
@@ -62,6 +63,7 @@ class Site:
         self.feeds = Feeds(home, self.run)
         self.board = Board()
         self.models = ModelLists(clock)
+        self.sizes = Sizes(clock)
         watched = lambda: self.board.watched  # noqa: E731
         self.lookout = Lookout(self.database, self.jobs, self.run_changed, watched, self._shelve)
         self._loop: asyncio.AbstractEventLoop | None = None

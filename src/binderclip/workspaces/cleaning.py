@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -52,14 +53,17 @@ class Verdict:
 
 
 def disk_use(path: str | Path) -> int:
-    """Bytes that a directory takes on the disk."""
+    """Bytes that a directory takes on the disk, as far as it can be read."""
     total = 0
-    for folder, _, files in os.walk(path):
-        for name in files:
-            try:
-                total += (Path(folder) / name).lstat().st_blocks * 512
-            except FileNotFoundError:
-                continue
+    waiting = [os.fspath(path)]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                    continue
+                with suppress(OSError):
+                    total += entry.stat(follow_symlinks=False).st_blocks * 512
     return total
 
 

@@ -77,7 +77,8 @@ def _merge(
     def merged(plan: Plan) -> None:
         workspaces.change(workspace, base=plan.theirs_head, base_snapshot=plan.theirs)
 
-    restore = Restore(target.git, f"{workspace.id}/merge", journal, done=merged)
+    # Not below the workspace's id, where the work of its remote runs waits.
+    restore = Restore(target.git, f"merge/{workspace.id}", journal, done=merged)
     if journal.exists():
         # What an interrupted merge was about to bring is older than what is there now.
         restore.resume()

@@ -342,6 +342,15 @@ export interface Adapter {
   problem: string | null;
 }
 
+export interface ModelList {
+  type: string;
+  models: { id: string; label: string }[];
+  source: "runtime" | "declared";
+  detected: string | null;
+  askedAt: string;
+  problem: string | null;
+}
+
 export interface Parsed {
   parser: {
     kind: "builtin" | "plugin" | "ui-parser" | "generic";
@@ -502,7 +511,8 @@ export interface Workspace {
   runId: string | null;
   notes: string[];
   usedAt: string;
-  bytes: number;
+  /** Null while it is not counted yet. */
+  bytes: number | null;
 }
 
 export interface WorkspaceDetail {

@@ -101,6 +101,11 @@ const LABELS: Record<string, string> = {
   maxBudgetUsd: "Budget of a run, USD",
 };
 
+/** A field that takes the name of a model. */
+export function isModel(field: ConfigField): boolean {
+  return /model$/i.test(field.key);
+}
+
 export function labelOf(field: ConfigField): string {
   return LABELS[field.key] ?? field.label;
 }

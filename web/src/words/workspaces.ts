@@ -2,6 +2,8 @@
 
 import type { Workspace, WorkspaceOperation } from "../api/types";
 
+export const NOT_MEASURED = "It is large and still being counted; look again later.";
+
 export const OPERATION_WORDS: Record<WorkspaceOperation["kind"], string> = {
   worktree_prepare: "Prepared the worktree",
   execute: "Ran the agent",

@@ -18,10 +18,12 @@ from binderclip.plugins.models import ModelList
 from binderclip.plugins.registry import list_adapters, load_adapter
 from binderclip.sdk.config import read_config
 from binderclip.server.answers import polled
-from binderclip.server.auth import NoAgent, TheActor
+from binderclip.server.auth import Actor, NoAgent, TheActor, not_agent
+from binderclip.server.errors import Refused
 from binderclip.server.requests import Body
 from binderclip.server.schema import answer, answers
 from binderclip.server.site import Site, TheSite
+from binderclip.store.agents import Agents
 from binderclip.store.secrets import Secrets, replace_references
 
 router = APIRouter(tags=["adapters"])
@@ -78,12 +80,18 @@ def config_schema(request: Request, _: TheActor, type: Type) -> Response:
 def models(
     site: TheSite,
     request: Request,
-    _: TheActor,
+    actor: TheActor,
     type: Type,
     refresh: Annotated[bool, Query()] = False,
+    agent_id: Annotated[str | None, Query(alias="agentId", max_length=64)] = None,
 ) -> Response:
-    """The models to choose from, asked of the runtime; kept for ten minutes unless refreshed."""
+    """The models to choose from, asked of the runtime; kept for ten minutes unless refreshed.
+
+    `agentId` asks with the configuration of that agent, for runtimes that cannot tell without one.
+    """
     asked = CheckRequest(company_id=LOCAL_COMPANY, adapter_type=type, config={})
+    if agent_id is not None:
+        asked = _as_agent(site, not_agent(actor), type, agent_id)
     found = site.models.get(load_adapter(type), asked, os.environ, refresh=refresh)
     return polled(request, found)
 
@@ -102,6 +110,18 @@ def check_environment(
         company_id=company_id, adapter_type=type, config=config, depth=asked.depth
     )
     return answer(adapter.test_environment(request, os.environ, site.now()))
+
+
+def _as_agent(site: Site, actor: Actor, type: str, agent_id: str) -> CheckRequest:
+    """A question with an agent's own configuration, its secrets in place."""
+    with site.database.reading() as connection:
+        agent = Agents(connection).get(agent_id)
+    actor.must_see(agent.company_id, f"agent {agent_id!r}")
+    if agent.adapter_type != type:
+        message = f"That agent runs by {agent.adapter_type}, not by {type}."
+        raise Refused(422, "invalid_request", message, fields={"agentId": message})
+    config = opened(site, agent.company_id, agent.adapter_config)
+    return CheckRequest(company_id=agent.company_id, adapter_type=type, config=config)
 
 
 def _view(type: str) -> AdapterView:

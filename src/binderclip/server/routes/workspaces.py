@@ -6,7 +6,7 @@ Reading is for people at this machine, since a workspace is their repository; ch
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -31,11 +31,12 @@ from binderclip.server.schema import answer, answers, page_of, plain
 from binderclip.server.site import Site, TheSite
 from binderclip.store.operations import FINALIZE, Operations
 from binderclip.workspaces import reviewing
-from binderclip.workspaces.cleaning import Policy, Verdict, disk_use
+from binderclip.workspaces.cleaning import Policy, Verdict
 from binderclip.workspaces.disk import CannotSave
 from binderclip.workspaces.git import GitFailed
 from binderclip.workspaces.merging import Choice
 from binderclip.workspaces.record import Workspace
+from binderclip.workspaces.sizes import Place
 
 _GIB = 1 << 30
 _DIFF = "text/x-diff"
@@ -45,7 +46,8 @@ _Id = Annotated[str, Path(pattern=f"^{FULL_ID.pattern}$")]
 class WorkspaceView(Workspace, frozen=True, kw_only=True, omit_defaults=False):
     """A workspace and the space that it takes."""
 
-    bytes: int
+    bytes: int | None
+    """None: not counted yet; it goes on, and a later request tells it."""
 
 
 class ChangedFile(Wire, frozen=True, kw_only=True, omit_defaults=False):
@@ -143,13 +145,13 @@ def list_workspaces(
     cursor: Cursor = None,
     issue_id: Annotated[str | None, Query(alias="issueId", max_length=64)] = None,
 ) -> Response:
-    """Workspaces, newest first, with the space that they take."""
+    """Workspaces, newest first, with their sizes as far as these are known within a second."""
     known = all_workspaces(site.database).list()
     if issue_id is not None:
         known = [one for one in known if one.task_key == issue_id]
     found = [one for one in known if cursor is None or one.id < cursor]
     items, more = paged(found[: limit + 1], limit)
-    return polled(request, WorkspacePage(items=[_view(site, one) for one in items], next=more))
+    return polled(request, WorkspacePage(items=_views(site, items), next=more))
 
 
 @router.get("/policy", responses=answers(CleaningPolicy))
@@ -288,8 +290,17 @@ def waive_workspace(site: TheSite, person: ThePerson, one: TheWorkspace, body: W
 
 
 def _view(site: Site, one: Workspace) -> WorkspaceView:
-    fields: dict[str, Any] = {name: getattr(one, name) for name in one.__struct_fields__}
-    return WorkspaceView(**fields, bytes=disk_use(all_workspaces(site.database).folder(one.id)))
+    return _views(site, [one])[0]
+
+
+def _views(site: Site, found: Sequence[Workspace]) -> list[WorkspaceView]:
+    workspaces = all_workspaces(site.database)
+    sizes = site.sizes.of({one.id: Place(workspaces.folder(one.id), one.used_at) for one in found})
+    return [WorkspaceView(**_fields(one), bytes=sizes[one.id]) for one in found]
+
+
+def _fields(one: Workspace) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in one.__struct_fields__}
 
 
 def _operations(site: Site, one: Workspace) -> list[WorkspaceOperation]:
