@@ -119,3 +119,40 @@ def test_a_run_that_is_nowhere_is_still_not_found(cli: Cli) -> None:
     assert "ffffffff" in cli("watch", "ffffffff", code=2).stderr
     assert "too short" in cli("watch", "ab", code=2).stderr
     assert "There are no runs yet" in cli("watch", code=2).stderr
+
+
+def test_runs_that_wait_are_listed_and_shown(cli: Cli) -> None:
+    """Design 6, R2: what is asked for is seen before it begins, and what it waits for is told."""
+    made(cli, "Ada", "echo hello")
+    cli("run", "-a", "process", "--", "true")
+    run_id = woken(cli, "Ada")
+    row, other = cli("runs").stdout.splitlines()[1:]
+    assert row.startswith(f"{run_id[-8:]}  queued")
+    assert "succeeded" in other
+    listed = json.loads(cli("runs", "--status", "queued", "--json").stdout)
+    assert [view["id"] for view in listed] == [run_id]
+    assert json.loads(cli("runs", "--status", "failed", "--json").stdout) == []
+    assert json.loads(cli("runs", "--adapter", "http", "--json").stdout) == []
+    assert len(json.loads(cli("runs", "--limit", "1", "--json").stdout)) == 1
+    shown = cli("runs", "show", run_id[-8:]).stdout
+    assert "queued" in shown
+    assert "for a worker; start one by" in shown
+    assert json.loads(cli("runs", "show", run_id, "--json").stdout)["history"]
+
+
+def test_a_run_is_listed_once_when_it_has_begun(cli: Cli) -> None:
+    """D2: its files tell it, whatever its row says."""
+    made(cli, "Ada", "echo hello")
+    run_id = woken(cli, "Ada")
+    with working(cli):
+        assert cli("watch", run_id).returncode == 0
+    assert [view["id"] for view in json.loads(cli("runs", "--json").stdout)] == [run_id]
+
+
+def test_a_database_that_cannot_be_read_hides_no_other_run(cli: Cli) -> None:
+    """D2: the files of a run are enough."""
+    cli("run", "-a", "process", "--", "true")
+    (cli.home.path / "binderclip.db").write_bytes(b"no database at all" * 100)
+    done = cli("runs")
+    assert "succeeded" in done.stdout
+    assert "Runs that wait to begin cannot be listed" in done.stderr

@@ -48,6 +48,9 @@ def test_listing_runs_imports_no_database_and_no_adapter(cli: Cli) -> None:
     """D11: what is asked for most is answered from files."""
     cli("run", "-a", "process", "--", "true")
     assert imported_by(cli, "runs") & (HEAVY - {"msgspec"}) == set()
+    cli("agents", "create", "Ada", "--adapter", "process", "--config", "command=true")
+    assert (cli.home.path / "binderclip.db").exists()
+    assert imported_by(cli, "runs") & (HEAVY - {"msgspec"}) == set()
 
 
 def test_a_run_imports_no_database_and_no_server(cli: Cli) -> None:

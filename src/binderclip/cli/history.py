@@ -1,8 +1,12 @@
-"""Runs of this machine as their files tell them: finding, listing, finishing; no database."""
+"""Runs of this machine as their files tell them: finding, listing, finishing.
+
+A database is opened only for runs that have not begun, and only where there are any.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +15,8 @@ from binderclip.contract.run import RunView
 from binderclip.store.fileview import file_view, is_driven
 from binderclip.store.home import Home
 from binderclip.store.runfile import OUTCOME
+
+_WAITING = "SELECT 1 FROM runs WHERE status = 'queued' LIMIT 1"
 
 
 def find(home: Home, text: str | None) -> str:
@@ -65,6 +71,32 @@ def views(
         and (adapter is None or view.adapter_type == adapter)
     )
     return list(islice(fitting, limit))
+
+
+def with_queued(
+    home: Home, begun: list[RunView], *, limit: int, adapter: str | None = None
+) -> list[RunView]:
+    """The same, with the runs among them that wait to begin and have no files yet."""
+    if not _any_waits(home):
+        return begun
+    from binderclip.cli.queued import queued_views
+
+    waiting = queued_views(home, limit=limit, adapter=adapter)
+    return sorted(begun + waiting, key=lambda view: view.id, reverse=True)[:limit]
+
+
+def _any_waits(home: Home) -> bool:
+    """Whether runs may wait to begin, without loading the store: that takes longer than a list."""
+    path = home.sqlite
+    if path is None or not path.exists():
+        return path is None
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+            return database.execute(_WAITING).fetchone() is not None
+    except sqlite3.Error:
+        return True  # The store can tell what is wrong with it.
 
 
 def _all_views(home: Home) -> Iterator[RunView]:

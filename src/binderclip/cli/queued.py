@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from binderclip.cli.asking import LOCK
 from binderclip.cli.show import Show
 from binderclip.cli.waiting import tell, waiting
 from binderclip.contract.errors import RunNotFound
-from binderclip.contract.run import TERMINAL_STATES, RunView
+from binderclip.contract.run import TERMINAL_STATES, RunView, StateChange
 from binderclip.store.database import Database
 from binderclip.store.home import SHORTEST_SUFFIX, Home
 from binderclip.store.runfile import ORDER
@@ -33,6 +35,24 @@ def find_queued(home: Home, named: str | None) -> str | None:
         message = f"{len(found)} runs that wait have an id that ends in {wanted!r}."
         raise RunNotFound(message, hint="Give more of its last letters.")
     return found[-1] if found else None
+
+
+def queued_views(home: Home, *, limit: int, adapter: str | None = None) -> list[RunView]:
+    """The newest runs that wait to begin; one whose files are there has begun by now."""
+    with _runs(home) as runs:
+        found = runs.list(limit, status="queued", adapter_type=adapter) if runs else []
+    return [view for view in found if not (home.run_dir(view.id) / ORDER).exists()]
+
+
+def queued_run(home: Home, run_id: str) -> tuple[RunView, list[StateChange]]:
+    """A run that has no files yet, with what it waits for, and its history."""
+    with _runs(home) as runs:
+        if runs is None:
+            raise RunNotFound(f"There is no run {run_id}.")
+        view, changes = runs.get(run_id), runs.history(run_id)
+    if view.status == "queued":
+        view = replace(view, waiting_for=waits(home, view).removeprefix("waits "))
+    return view, changes
 
 
 def await_start(home: Home, run_id: str, show: Show) -> RunView | None:
@@ -69,8 +89,8 @@ def _nearest(path: Path) -> Path:
 @contextmanager
 def _runs(home: Home) -> Iterator[RunStore | None]:
     """The runs of the database; none where there never was one."""
-    path = home.path / "binderclip.db"
-    if home.database_url.startswith("sqlite") and not path.exists():
+    path = home.sqlite
+    if path is not None and not path.exists():
         yield None
         return
     with Database.open(home) as database:

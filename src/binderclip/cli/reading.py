@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from binderclip.plugins.registry import load_adapter
 from binderclip.runs.retell import retell
 from binderclip.store.fileview import file_view
 from binderclip.store.home import Home
-from binderclip.store.runfile import read_order, read_outcome
+from binderclip.store.runfile import ORDER, read_order, read_outcome
 from binderclip.store.runlog import AttemptLog
 from binderclip.store.transcripts import NAME, read_transcript
 from binderclip.store.watch import shared
@@ -38,9 +38,7 @@ _NARROW = 60
 
 def print_run(home: Home, run_id: str, *, as_json: bool) -> None:
     """Everything that is known about one run, and its history."""
-    view = file_view(home, run_id)
-    outcome = read_outcome(home, run_id)
-    changes = outcome.history if outcome else ()
+    view, changes = _known(home, run_id)
     if as_json:
         print_json({**msgspec.to_builtins(view), "history": msgspec.to_builtins(changes)})
         return
@@ -54,6 +52,16 @@ def print_run(home: Home, run_id: str, *, as_json: bool) -> None:
     terminal.write(out + _history(changes, look))
 
 
+def _known(home: Home, run_id: str) -> tuple[RunView, Sequence[StateChange]]:
+    """A run and its history: by its files, or by its row as long as it has none."""
+    if not (home.run_dir(run_id) / ORDER).exists():
+        from binderclip.cli.queued import queued_run
+
+        return queued_run(home, run_id)
+    outcome = read_outcome(home, run_id)
+    return file_view(home, run_id), outcome.history if outcome else ()
+
+
 def _facts(view: RunView) -> Iterator[tuple[str, str]]:
     took = between(view.created_at, view.ended_at)
     yield "id", view.id
@@ -61,6 +69,7 @@ def _facts(view: RunView) -> Iterator[tuple[str, str]]:
     yield "directory", homely(view.cwd)
     yield "prompt", view.prompt or ""
     yield "woken by", ", ".join(view.wake_reasons)
+    yield "waits", view.waiting_for or ""
     yield "created", view.created_at
     yield "ended", view.ended_at or ""
     yield "took", duration(took) if took is not None else ""

@@ -1,6 +1,7 @@
 """`binderclip runs`: the runs of this machine, and everything that is kept of one.
 
-The list is what people ask for most: it imports neither adapters nor parsers nor a database.
+The list is what people ask for most: it imports neither adapters nor parsers, and a database only
+where runs wait in it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from binderclip.cli.words import (
     moment,
     money,
 )
+from binderclip.contract.errors import BinderclipError
 from binderclip.contract.ids import short
 from binderclip.contract.run import TERMINAL_STATES, RunState, RunView
 from binderclip.contract.wire import iso_time
@@ -52,7 +54,7 @@ def _list_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @_list_options
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """List runs, newest first; or show, read and cancel one.
+    """List runs, newest first, also those that wait to begin; or show, read and cancel one.
 
     Records of runs whose agent has ended without anybody looking are finished first.
     RUN is an id or its last characters; the newest run where it is left out.
@@ -64,7 +66,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 @command.command("list")
 @_list_options
 def list_command(**options: Any) -> None:
-    """List runs, newest first."""
+    """List runs, newest first, also those that wait to begin."""
     _list(**options)
 
 
@@ -73,6 +75,8 @@ def _list(limit: int, status: str | None, adapter: str | None, as_json: bool) ->
     for run_id, problem in history.finish_dead(home, list(home.run_ids())):
         click.echo(f"Run {short(run_id)} could not be finished: {safe_line(problem)}", err=True)
     views = history.views(home, limit=limit, status=status, adapter=adapter)
+    if status in (None, "queued"):
+        views = _with_queued(home, views, limit, adapter)
     if as_json:
         print_json(views)
     elif views:
@@ -80,6 +84,18 @@ def _list(limit: int, status: str | None, adapter: str | None, as_json: bool) ->
         print_table(_HEAD, rows, lambda row, column: _colours(views[row].status, column))
     else:
         click.echo("No runs yet. Start one: binderclip run --help")
+
+
+def _with_queued(
+    home: Home, views: list[RunView], limit: int, adapter: str | None
+) -> list[RunView]:
+    """Those too that have not begun; a database that cannot be read hides no run with files."""
+    try:
+        return history.with_queued(home, views, limit=limit, adapter=adapter)
+    except BinderclipError as problem:
+        told = safe_line(problem.message)
+        click.echo(f"Runs that wait to begin cannot be listed: {told}", err=True)
+        return views
 
 
 def _colours(state: RunState, column: int) -> tuple[Colour, ...]:
@@ -116,8 +132,10 @@ def show_command(run: str | None, as_json: bool) -> None:
     """Show everything that is known about a run, and its history."""
     from binderclip.cli.reading import print_run
 
-    home, run_id = _found(run)
-    history.finish_dead(home, [run_id])
+    home = Home.from_env().ensure()
+    run_id = history.find_any(home, run)
+    if (home.run_dir(run_id) / ORDER).exists():
+        history.finish_dead(home, [run_id])
     print_run(home, run_id, as_json=as_json)
 
 

@@ -11,6 +11,7 @@ from binderclip.contract.errors import RunNotFound, StoreError
 from binderclip.contract.ids import FULL_ID, SHORT_LENGTH, month_of, short
 
 SHORTEST_SUFFIX = 4
+_SQLITE = "sqlite:///"
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _ATTEMPT = re.compile(r"attempt-([1-9]\d*)")
 _SHOWN_CANDIDATES = 5
@@ -23,13 +24,19 @@ class Home:
 
     def __init__(self, path: Path, database_url: str | None = None) -> None:
         self.path = path
-        self.database_url = database_url or f"sqlite:///{path / 'binderclip.db'}"
+        self.database_url = database_url or f"{_SQLITE}{path / 'binderclip.db'}"
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Home:
         named = env.get("BINDERCLIP_HOME")
         path = Path(named).expanduser() if named else Path.home() / ".binderclip"
         return cls(path.absolute(), env.get("BINDERCLIP_DATABASE_URL") or None)
+
+    @property
+    def sqlite(self) -> Path | None:
+        """The file that is the database; None where a server keeps it."""
+        told = self.database_url
+        return Path(told.removeprefix(_SQLITE)) if told.startswith(_SQLITE) else None
 
     def ensure(self) -> Home:
         """Make the directory if it is missing and check that it can be written."""
