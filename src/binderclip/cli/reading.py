@@ -103,7 +103,7 @@ def _told(title: str, text: str | None, look: Look, colour: Colour = "plain") ->
     return f"\n{look.paint(title, 'dim')}\n  {body}\n"
 
 
-def _history(changes: tuple[StateChange, ...], look: Look) -> str:
+def _history(changes: Sequence[StateChange], look: Look) -> str:
     if not changes:
         return ""
     return f"\n{look.paint('history', 'dim')}\n" + "".join(_change(one, look) for one in changes)
