@@ -10,11 +10,12 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, insert, select, text
+from sqlalchemy import Engine, MetaData, create_engine, insert, select, text
 
 from binderclip.contract.errors import StoreError, StoreTooNew
 from binderclip.store import migrate, tables
@@ -34,6 +35,11 @@ SESSION = {
     "updated_at": "",
 }
 TODAY = tables.SCHEMA_VERSION
+OLDER = sorted(
+    path.name[1:5]
+    for path in (migrate.FOLDER / "versions").glob("v*.py")
+    if path.name[1:5] != TODAY
+)
 SECOND = """
 from alembic import op
 from sqlalchemy import Column, Text
@@ -189,6 +195,44 @@ def test_an_older_database_is_migrated_and_keeps_its_rows(home: Home, newer_sche
         with Database.open(home) as database, database.reading() as connection:
             assert connection.execute(text("select colour from sessions")).scalar() == "blue"
             assert connection.execute(text("PRAGMA foreign_keys")).scalar() == 1
+
+
+def fill(engine: Engine) -> dict[str, dict[str, Any]]:
+    """Put a row into every table of an old database, each column set; the rows by table."""
+    values: dict[type, Any] = {str: "k", int: 7, bool: True, float: 0.5}
+    known = MetaData()
+    known.reflect(engine)
+    rows: dict[str, dict[str, Any]] = {}
+    with engine.begin() as connection:
+        for table in known.sorted_tables:
+            if table.name != "alembic_version":
+                row = {column.name: values[column.type.python_type] for column in table.columns}
+                connection.execute(insert(table).values(**row))
+                rows[table.name] = row
+    return rows
+
+
+@pytest.mark.parametrize("version", OLDER)
+@pytest.mark.parametrize("kept_by", ["sqlite", "postgres"])
+def test_every_row_of_every_older_version_is_kept(
+    kept_by: str, version: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """D5: whatever an older binderclip wrote is there after an upgrade, value by value."""
+    server = request.getfixturevalue("postgres") if kept_by == "postgres" else None
+    home = Home(tmp_path / "home", server.database() if server else None).ensure()
+    engine = create_engine(home.database_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        migrate.upgrade(connection, version)
+    rows = fill(engine)
+    engine.dispose()
+    assert {"runs", "attempts", "state_changes", "sessions", "usage"} <= rows.keys()
+    with Database.open(home) as database, database.reading() as connection:
+        stamp = connection.scalar(select(tables.version.c.version_num))
+        assert stamp == tables.SCHEMA_VERSION
+        for name, row in rows.items():
+            table = tables.metadata.tables[name]
+            found = [dict(each) for each in connection.execute(select(table)).mappings()]
+            assert row in [{key: each[key] for key in row} for each in found], name
 
 
 def test_a_migration_that_fails_changes_nothing(home: Home, newer_schema: Path) -> None:

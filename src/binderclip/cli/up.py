@@ -136,7 +136,8 @@ def _remember(home: Home, address: str, listener: socket.socket) -> None:
 
 def _offer_agents(home: Home) -> None:
     """On an empty home, offer an agent for each runtime that is installed here."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) or (home.path / "binderclip.db").exists():
+    trace = home.sqlite or home.path / REMEMBERED
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or trace.exists():
         return
     for type, label, program in _installed():
         if click.confirm(
