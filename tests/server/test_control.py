@@ -318,6 +318,31 @@ def test_environments_come_and_go(served: Served) -> None:
     served.get(path, 404)
 
 
+def assert_paged(served: Served, path: str) -> list[str]:
+    """Pages of two add up to the whole list, which comes without a limit; its names."""
+    whole, first = served.get(path), served.get(f"{path}&limit=2")
+    rest = served.get(f"{path}&limit=2&cursor={first['next']}")
+    assert (len(first["items"]), whole["next"], rest["next"]) == (2, None, None)
+    assert first["items"] + rest["items"] == whole["items"]
+    return [one["name"] for one in whole["items"]]
+
+
+def test_short_lists_come_in_pages_to_whoever_asks_for_them(served: Served) -> None:
+    """Design 6: every list is paged."""
+    names = ["paged A", "paged B", "paged C"]
+    for name in names:
+        company = served.post("/api/companies", {"name": name}, 201)["id"]
+    of = {"companyId": company}
+    for name in names:
+        new = {"name": name, "kind": "ssh", **of}
+        served.post("/api/environments", new, 201, headers=served.person)
+        secret = {"json": {"value": "12345678", **of}, "headers": served.person}
+        served.ask("PUT", f"/api/secrets/{name}", **secret)
+    assert assert_paged(served, "/api/companies?q=PAGED") == names
+    assert assert_paged(served, f"/api/environments?companyId={company}") == names
+    assert assert_paged(served, f"/api/secrets?companyId={company}") == names
+
+
 def test_adapters_are_listed_described_and_tested(served: Served) -> None:
     """C2, F3: what forms and pages are drawn from."""
     views = {view["type"]: view for view in served.get("/api/adapters")}

@@ -189,6 +189,17 @@ def test_a_run_by_hand_is_done_again_with_the_same_wish(served: Served, tmp_path
     assert (tmp_path / "log").read_text() == "again\nagain\n"
 
 
+def test_a_repeated_wish_with_its_key_begins_one_run(served: Served, tmp_path: Path) -> None:
+    """Design 6: keys on requests that create; a click that is sent twice runs nothing twice."""
+    run = shell(served, tmp_path, "echo again >> log")
+    headers = {"Idempotency-Key": new_id()}
+    first = served.post(f"/api/runs/{run}/retry", {}, 202, headers=headers)
+    assert served.post(f"/api/runs/{run}/retry", {}, 202, headers=headers) == first
+    served.ended(first["runId"])
+    assert (tmp_path / "log").read_text() == "again\nagain\n"
+    assert len(list(served.home.run_ids())) == 2
+
+
 def test_a_run_by_hand_goes_on_in_its_session_with_a_message(
     served: Served, tmp_path: Path
 ) -> None:
@@ -197,8 +208,10 @@ def test_a_run_by_hand_goes_on_in_its_session_with_a_message(
     adapter.write_text(ADAPTER)
     run = by_hand(served, tmp_path, "--adapter", str(adapter), "hello")
     assert served.get(f"/api/runs/{run}")["messageRefusal"] is None
-    after = served.post(f"/api/runs/{run}/continue", {"prompt": "and more"}, 202)["runId"]
-    view = served.ended(after)
+    more = {"json": {"prompt": "and more"}, "headers": {"Idempotency-Key": new_id()}}
+    after, same = (served.ask("POST", f"/api/runs/{run}/continue", 202, **more) for _ in range(2))
+    assert after == same
+    view = served.ended(after["runId"])
     assert (view["sessionId"], view["prompt"]) == ("fresh-1", "and more")
     assert "continues" in view["sessionReason"]
     assert (tmp_path / "said").read_text() == "and more\n"

@@ -21,6 +21,8 @@ from binderclip.store.tables import idempotency
 Id = Annotated[str, Path(min_length=1, max_length=64)]
 Limit = Annotated[int, Query(ge=1, le=200, description="At most so many.")]
 Cursor = Annotated[str | None, Query(max_length=64, description="`next` of the page before.")]
+Position = Annotated[int, Query(ge=0, le=10_000_000, description="`next` of the page before.")]
+AnyLimit = Annotated[int | None, Query(ge=1, le=200, description="At most so many; else all.")]
 Key = Annotated[
     str | None,
     Header(
@@ -49,6 +51,12 @@ def paged(found: Sequence[W], limit: int) -> tuple[list[W], str | None]:
     page = list(found[:limit])
     more = len(found) > limit and page
     return page, str(getattr(page[-1], "id")) if more else None  # noqa: B009
+
+
+def cut(found: Sequence[W], limit: int | None, position: int) -> tuple[Sequence[W], str | None]:
+    """A page of a list that is known whole, from a position in it, and where the next begins."""
+    end = len(found) if limit is None else position + limit
+    return found[position:end], str(end) if end < len(found) else None
 
 
 def once(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from binderclip.contract.company import Company, NetworkCeiling
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor, ThePerson
-from binderclip.server.requests import Body, Id, Key, once
+from binderclip.server.requests import AnyLimit, Body, Id, Key, Position, cut, once
 from binderclip.server.schema import answer, answers, page_of
 from binderclip.server.site import TheSite
 from binderclip.store.companies import Companies
@@ -31,12 +31,23 @@ class CompanyChange(Body):
 
 
 @router.get("", responses=answers(CompanyPage))
-def list_companies(site: TheSite, actor: TheActor, request: Request) -> Response:
-    """Every company that the asker may see."""
+def list_companies(
+    site: TheSite,
+    actor: TheActor,
+    request: Request,
+    q: Annotated[str, Query(max_length=200, description="Words of its name.")] = "",
+    limit: AnyLimit = None,
+    cursor: Position = 0,
+) -> Response:
+    """Every company that the asker may see, the oldest first."""
     with site.database.reading() as connection:
         found = Companies(connection).list()
-    seen = [one for one in found if actor.company_id in (None, one.id)]
-    return polled(request, CompanyPage(items=seen, next=None))
+    wanted = q.casefold()
+    seen = [
+        one for one in found if actor.company_id in (None, one.id) and wanted in one.name.casefold()
+    ]
+    page, more = cut(seen, limit, cursor)
+    return polled(request, CompanyPage(items=page, next=more))
 
 
 @router.post("", status_code=201, responses=answers(Company, 201))

@@ -15,7 +15,7 @@ from binderclip.runs.driver import Drive
 from binderclip.runs.wake import LOCAL_AGENT
 from binderclip.runs.waking import Ask
 from binderclip.server.auth import Actor, NoAgent
-from binderclip.server.requests import Body
+from binderclip.server.requests import Body, Key, once
 from binderclip.server.routes.runs import RunId, seen_run
 from binderclip.server.schema import answer, answers
 from binderclip.server.site import Site, TheSite
@@ -48,22 +48,32 @@ def run_changes(site: TheSite, actor: NoAgent, run_id: RunId) -> Response:
 
 
 @router.post("/{run_id}/retry", status_code=202, responses=answers(NextRun, 202))
-def retry_run(site: TheSite, actor: NoAgent, run_id: RunId) -> Response:
+def retry_run(site: TheSite, actor: NoAgent, run_id: RunId, key: Key = None) -> Response:
     """The same wish once more: a wake of its agent, or the same run by hand in a fresh session."""
     run = seen_run(site, actor, run_id)
-    if _by_hand(run):
-        return _begun(site, retried(site.home, run_id, site.worker.load, site.clock()))
-    return _woken(site, actor, run, run.prompt)
+
+    def make() -> Response:
+        if _by_hand(run):
+            return _begun(site, retried(site.home, run_id, site.worker.load, site.clock()))
+        return _woken(site, actor, run, run.prompt)
+
+    return once(site, actor, f"retry:{run_id}", key, None, make)
 
 
 @router.post("/{run_id}/continue", status_code=202, responses=answers(NextRun, 202))
-def continue_run(site: TheSite, actor: NoAgent, run_id: RunId, body: Message) -> Response:
+def continue_run(
+    site: TheSite, actor: NoAgent, run_id: RunId, body: Message, key: Key = None
+) -> Response:
     """Go on in the run's session with a message."""
     run = seen_run(site, actor, run_id)
-    if _by_hand(run):
-        drive = continued(site.home, run_id, site.worker.load, site.clock(), body.prompt)
-        return _begun(site, drive)
-    return _woken(site, actor, run, body.prompt)
+
+    def make() -> Response:
+        if _by_hand(run):
+            drive = continued(site.home, run_id, site.worker.load, site.clock(), body.prompt)
+            return _begun(site, drive)
+        return _woken(site, actor, run, body.prompt)
+
+    return once(site, actor, f"continue:{run_id}", key, body, make)
 
 
 def _by_hand(run: RunView) -> bool:

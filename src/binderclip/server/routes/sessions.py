@@ -11,7 +11,7 @@ from binderclip.contract.errors import NotFound
 from binderclip.contract.session import StoredSession
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor
-from binderclip.server.requests import Body, Limit
+from binderclip.server.requests import Body, Limit, Position, cut
 from binderclip.server.schema import answers, page_of
 from binderclip.server.site import TheSite
 
@@ -32,7 +32,7 @@ def list_sessions(
     actor: TheActor,
     request: Request,
     limit: Limit = 200,
-    cursor: Annotated[int, Query(ge=0, le=10_000_000, description="`next` before.")] = 0,
+    cursor: Position = 0,
     agent_id: Annotated[str | None, Query(alias="agentId", max_length=64)] = None,
     adapter_type: Annotated[str | None, Query(alias="adapterType", max_length=200)] = None,
 ) -> Response:
@@ -43,8 +43,7 @@ def list_sessions(
         for one in site.runs.sessions()
         if wanted in (None, one.agent_id) and adapter_type in (None, one.adapter_type)
     ]
-    page = found[cursor : cursor + limit]
-    more = str(cursor + limit) if cursor + limit < len(found) else None
+    page, more = cut(found, limit, cursor)
     return polled(request, SessionPage(items=page, next=more))
 
 

@@ -15,7 +15,7 @@ from binderclip.contract.wire import Wire
 from binderclip.runs.workplace import environment_target
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor, ThePerson, cookie_name
-from binderclip.server.requests import Body, Id, Key, once
+from binderclip.server.requests import AnyLimit, Body, Id, Key, Position, cut, once
 from binderclip.server.schema import answer, answers, page_of
 from binderclip.server.site import TheSite
 from binderclip.store.companies import Companies
@@ -88,12 +88,18 @@ def leave(request: Request, _: NoAgent) -> Response:
 
 @router.get("/api/environments", responses=answers(EnvironmentPage))
 def list_environments(
-    site: TheSite, actor: TheActor, request: Request, company_id: _CompanyId = None
+    site: TheSite,
+    actor: TheActor,
+    request: Request,
+    company_id: _CompanyId = None,
+    limit: AnyLimit = None,
+    cursor: Position = 0,
 ) -> Response:
-    """Where runs may work besides this machine."""
+    """Where runs may work besides this machine, by name."""
     with site.database.reading() as connection:
         found = Environments(connection).list(actor.scope(company_id))
-    return polled(request, EnvironmentPage(items=found, next=None))
+    page, more = cut(found, limit, cursor)
+    return polled(request, EnvironmentPage(items=page, next=more))
 
 
 @router.post("/api/environments", status_code=201, responses=answers(Environment, 201))
@@ -163,12 +169,18 @@ def test_environment(
 
 @router.get("/api/secrets", responses=answers(SecretPage))
 def list_secrets(
-    site: TheSite, actor: NoAgent, request: Request, company_id: _CompanyId = None
+    site: TheSite,
+    actor: NoAgent,
+    request: Request,
+    company_id: _CompanyId = None,
+    limit: AnyLimit = None,
+    cursor: Position = 0,
 ) -> Response:
     """The names of secrets; values are never told."""
     with site.database.reading() as connection:
         found = Secrets(connection, site.home).list(company_id or LOCAL_COMPANY)
-    return polled(request, SecretPage(items=found, next=None))
+    page, more = cut(found, limit, cursor)
+    return polled(request, SecretPage(items=page, next=more))
 
 
 @router.put("/api/secrets/{name:path}", responses=answers(SecretView))

@@ -24,7 +24,7 @@ from binderclip.runs.workplace import all_workspaces
 from binderclip.server.answers import polled
 from binderclip.server.auth import NoAgent, TheActor, ThePerson
 from binderclip.server.errors import Refused
-from binderclip.server.requests import Body, Cursor, Id, Limit, paged
+from binderclip.server.requests import AnyLimit, Body, Cursor, Id, Limit, Position, cut, paged
 from binderclip.server.routes.issues import task_of
 from binderclip.server.routes.runs import seen_run
 from binderclip.server.schema import answer, answers, page_of, plain
@@ -171,6 +171,8 @@ def workspace_operations(
     request: Request,
     run_id: Annotated[str | None, Query(alias="runId", max_length=64)] = None,
     issue_id: Annotated[str | None, Query(alias="issueId", max_length=64)] = None,
+    limit: AnyLimit = None,
+    cursor: Position = 0,
 ) -> Response:
     """What was done to the workspaces of a run or of a task, oldest first (W2)."""
     if (run_id is None) == (issue_id is None):
@@ -182,7 +184,8 @@ def workspace_operations(
     with site.database.reading() as connection:
         operations = Operations(connection)
         found = operations.of_run(run_id) if run_id else operations.of_task(task_id)
-    return polled(request, OperationPage(items=found, next=None))
+    page, more = cut(found, limit, cursor)
+    return polled(request, OperationPage(items=page, next=more))
 
 
 @router.post("/operations/{operation_id}/waive", responses=answers(WorkspaceOperation))
