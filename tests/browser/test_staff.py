@@ -210,7 +210,7 @@ def test_an_agent_that_wants_another_is_approved_by_a_person(
     wish = {"kind": "hire_agent", "payload": payload}
     httpx.post(f"{stage.address}/api/approvals", json=wish).raise_for_status()
     page = open_as_person("/agents")
-    approval = page.get_by_role("region", name="Approval")
+    approval = page.get_by_role("region", name="Approval").filter(has_text="Helper")
     expect(approval).to_contain_text("wants to add the agent Helper")
     approval.get_by_role("button", name="Approve").click()
     expect(page.get_by_role("link", name=re.compile("Helper"))).to_be_visible()

@@ -27,7 +27,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 def die(*ignored):
     os.kill(os.getpid(), 9)
-if sys.argv[2] == "launch":
+if sys.argv[2] in ("launch", "spare"):
 {point}
 """
 

@@ -87,14 +87,14 @@ def test_a_package_is_loaded_anew_without_the_index(
         wheel.unlink()
     place = plugins.store.directory_of(before)
     (file,) = place.glob("venv/lib/*/site-packages/binderclip_adapter_paper.py")
-    file.write_text(file.read_text().replace('label="Echo"', 'label="Anew"'))
+    file.write_text(file.read_text().replace('label="Echo"', 'label="Anew, and longer"'))
     assert plugins.describe("paper_agent").label == "Echo"
     assert plugins.reload("paper_agent") == before
-    assert plugins.describe("paper_agent").label == "Anew"
+    assert plugins.describe("paper_agent").label == "Anew, and longer"
     file.write_text("raise RuntimeError('not today')")
     with pytest.raises(ContractError, match="not today"):
         plugins.reload("paper_agent")
-    assert plugins.describe("paper_agent").label == "Anew"
+    assert plugins.describe("paper_agent").label == "Anew, and longer"
 
 
 def test_a_folder_has_the_packages_that_it_asks_for(

@@ -323,7 +323,8 @@ def host_process(told: Description, directory: Path) -> PluginProcess:
         argv = [find_node().path, "--import", str(hook), str(host), "serve", told.source]
     else:
         python = told.interpreter or sys.executable
-        argv = [python, "-P", "-m", "binderclip.plugins.python_host", told.source]
+        # No bytecode is written: a file that is saved twice within a second would stay as it was.
+        argv = [python, "-P", "-B", "-m", "binderclip.plugins.python_host", told.source]
     return PluginProcess(told.type or told.package_name, argv, env)
 
 

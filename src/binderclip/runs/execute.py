@@ -85,8 +85,8 @@ def started(drive: Drive, number: int, *, fresh: bool = False) -> Iterator[Attem
             # exit.json tells it as well, and the run ends by the usual path.
             drive.listener.notice(str(problem))
         except supervisor.LaunchRefused as problem:
-            # No answer: the supervisor died on its way. What it began is found by whoever adopts.
-            if problem.reason != "no_answer":
+            # The supervisor died on its way. What it began is found by whoever adopts.
+            if problem.reason not in ("no_answer", "started"):
                 message = f"Run {short(drive.run_id)} could not be started: {problem}"
                 raise RunError(message) from None
         yield Attempt(number, directory)
