@@ -112,3 +112,22 @@ def test_a_task_is_edited_where_it_is_read(open_page: Open, stage: Stage) -> Non
         dialog.get_by_role("button", name="Save").click()
     assert sent.value.post_data_json == {"title": "New name"}
     expect(page.get_by_role("heading", name="New name")).to_be_visible()
+
+
+def test_a_task_is_named_alike_on_a_phone_and_by_its_run(
+    open_page: Open, stage: Stage, worker: str
+) -> None:
+    """R1: its short name and its agent stand on the board and lead back from the run."""
+    agents = httpx.get(f"{stage.address}/api/agents?limit=200").json()["items"]
+    agent = next(one["id"] for one in agents if one["name"] == worker)
+    wish = {"title": f"Named {next(_numbers)}", "assigneeAgentId": agent}
+    task = httpx.post(f"{stage.address}/api/issues", json=wish).json()
+    page = open_page("/tasks?view=board", 390, 844)
+    card = page.get_by_role("link", name=re.compile(task["title"]))
+    expect(card.get_by_text(task["identifier"])).to_be_visible()
+    expect(card.get_by_text(worker)).to_be_visible()
+    expect(page.get_by_role("button", name="New task")).to_be_visible()
+    (run,) = httpx.get(f"{stage.address}/api/runs?issueId={task['id']}").json()["items"]
+    page.goto(f"{stage.address}/runs/{run['id']}")
+    page.get_by_role("link", name=f"task {task['identifier']}").click()
+    expect(page.get_by_role("heading", name=task["title"])).to_be_visible()

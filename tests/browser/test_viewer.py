@@ -222,9 +222,11 @@ def test_a_run_can_be_cancelled(open_page: Open, stage: Stage, curtain: Path) ->
     """A11: asked for in the page, the agent ends."""
     story = [stories.begun(), stories.said("Waiting."), {"until": str(curtain)}]
     page = open_page(f"/runs/{stage.tell(story, 'Wait', live=True)}")
+    expect(page.locator("header")).to_contain_text("usage not told yet")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel the run").click()
     expect(page.locator("header")).to_contain_text("cancelled")
+    expect(page.locator("header")).to_contain_text("cost unknown")
 
 
 def test_a_lost_server_is_told_and_heals(open_page: Open, stage: Stage, curtain: Path) -> None:
