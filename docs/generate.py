@@ -164,7 +164,7 @@ def usage_page() -> str:
         "# Usage and cost\n",
         "What each runtime printed in a recording, and what binderclip reports. Buckets are "
         "disjoint; reasoning is part of the output; what was not told is unknown, never 0. A row "
-        "that names a recording is a test.\n",
+        "that names a recording alone is a test.\n",
     ]
     for manifest in manifests():
         vectors = ADAPTERS / manifest.id / "usage.md"
