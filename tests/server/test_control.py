@@ -318,6 +318,26 @@ def test_environments_come_and_go(served: Served) -> None:
     served.get(path, 404)
 
 
+def test_plain_lists_lead_on_by_a_header(served: Served) -> None:
+    """R4, design 6: what existing agents read as an array is paged as well."""
+    company = served.post("/api/companies", {"name": "Headed"}, 201)["id"]
+    task = served.post(f"/api/companies/{company}/issues", {"title": "ask"}, 201)["id"]
+    new = {"adapterType": "process", "adapterConfig": {"command": "true"}, "companyId": company}
+    question = {"kind": "ask_user_questions", "payload": {"questions": ["Which?"]}}
+    for name in ("A", "B", "C"):
+        served.post("/api/agents", {"name": name, **new}, 201)
+        served.post(f"/api/issues/{task}/interactions", question, 201)
+    for path in (f"/api/companies/{company}/agents", f"/api/issues/{task}/interactions"):
+        whole = served.client.get(path)
+        first = served.client.get(f"{path}?limit=2")
+        rest = served.client.get(f"{path}?limit=2&cursor={first.headers['x-next-cursor']}")
+        assert len(whole.json()) == 3
+        assert first.json() + rest.json() == whole.json()
+        assert "x-next-cursor" not in whole.headers.keys() | rest.headers.keys()
+    assert served.get(f"/api/companies/{company}/agents?status=archived") == []
+    assert served.get(f"/api/issues/{task}/interactions?status=accepted") == []
+
+
 def assert_paged(served: Served, path: str) -> list[str]:
     """Pages of two add up to the whole list, which comes without a limit; its names."""
     whole, first = served.get(path), served.get(f"{path}&limit=2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Request, Response
@@ -11,6 +12,7 @@ from fastapi import Request, Response
 from binderclip.server.errors import Refused
 from binderclip.store.jsonfile import encode
 
+NEXT = "x-next-cursor"
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
@@ -22,6 +24,14 @@ def polled(request: Request, value: Any) -> Response:
     if matches(request.headers.get("if-none-match"), etag):
         return Response(status_code=304, headers=headers)
     return Response(body, headers=headers, media_type="application/json")
+
+
+def listed(request: Request, items: Sequence[Any], more: str | None) -> Response:
+    """A page as a plain list, as existing agents expect it; a header leads to the rest."""
+    response = polled(request, items)
+    if more:
+        response.headers[NEXT] = more
+    return response
 
 
 def matches(header: str | None, etag: str) -> bool:

@@ -16,7 +16,7 @@ from binderclip.contract.task import Approval
 from binderclip.contract.wake import WakeReceipt
 from binderclip.contract.wire import Wire
 from binderclip.runs.waking import Ask
-from binderclip.server.answers import polled
+from binderclip.server.answers import listed, polled
 from binderclip.server.auth import PERSON_HINT, Actor, NoAgent, TheActor
 from binderclip.server.errors import Refused
 from binderclip.server.requests import Body, Cursor, Id, Key, Limit, once, paged
@@ -118,12 +118,21 @@ def list_agents(
 
 
 @router.get("/api/companies/{company_id}/agents", responses=answers(list[Agent]))
-def company_agents(site: TheSite, actor: TheActor, request: Request, company_id: Id) -> Response:
-    """The agents of a company."""
+def company_agents(
+    site: TheSite,
+    actor: TheActor,
+    request: Request,
+    company_id: Id,
+    limit: Limit = 200,
+    cursor: Cursor = None,
+    status: AgentStatus | None = None,
+) -> Response:
+    """The agents of a company as a plain list; the header `x-next-cursor` leads to the rest."""
     actor.must_see(company_id, f"company {company_id!r}")
     with site.database.reading() as connection:
         Companies(connection).get(company_id)
-        return polled(request, Agents(connection).list(company_id, limit=1000))
+        found = Agents(connection).list(company_id, status=status, limit=limit + 1, before=cursor)
+    return listed(request, *paged(found, limit))
 
 
 @router.post("/api/agents", status_code=201, responses=answers(Agent, 201) | answers(Approval, 202))

@@ -17,7 +17,7 @@ from binderclip.contract.task import (
     InteractionStatus,
 )
 from binderclip.contract.wire import to_json
-from binderclip.server.answers import polled
+from binderclip.server.answers import listed, polled
 from binderclip.server.auth import Actor, TheActor, ThePerson
 from binderclip.server.requests import Body, Cursor, Id, Key, Limit, once, paged
 from binderclip.server.routes.agents import HIRE, NewAgent, made_agent
@@ -86,11 +86,22 @@ def list_interactions(
 
 
 @router.get("/api/issues/{issue_id}/interactions", responses=answers(list[Interaction]))
-def issue_interactions(site: TheSite, actor: TheActor, request: Request, issue_id: Id) -> Response:
-    """The questions about one task, newest first."""
+def issue_interactions(
+    site: TheSite,
+    actor: TheActor,
+    request: Request,
+    issue_id: Id,
+    limit: Limit = 200,
+    cursor: Cursor = None,
+    status: InteractionStatus | None = None,
+) -> Response:
+    """The questions about one task, newest first; `x-next-cursor` leads to the rest."""
     task = task_of(site, actor, issue_id)
     with site.database.reading() as connection:
-        return polled(request, Interactions(connection).list(task.id, limit=200))
+        found = Interactions(connection).list(
+            task.id, status=status, limit=limit + 1, before=cursor
+        )
+    return listed(request, *paged(found, limit))
 
 
 @router.post(

@@ -12,7 +12,7 @@ from binderclip.contract.agent import WorkspaceMode
 from binderclip.contract.company import LOCAL_COMPANY
 from binderclip.contract.errors import Conflict
 from binderclip.contract.task import Comment, Priority, Task, TaskStatus
-from binderclip.server.answers import polled
+from binderclip.server.answers import listed, polled
 from binderclip.server.auth import Actor, TheActor
 from binderclip.server.errors import Refused
 from binderclip.server.requests import Body, Cursor, Id, Key, Limit, once, paged
@@ -22,7 +22,6 @@ from binderclip.store.companies import Companies
 from binderclip.store.tasks import Tasks
 
 router = APIRouter(tags=["issues"])
-NEXT = "x-next-cursor"
 Title = Annotated[str, Field(min_length=1, max_length=1000)]
 Text = Annotated[str, Field(max_length=1_000_000)]
 ShortId = Annotated[str, Field(max_length=64)]
@@ -144,10 +143,7 @@ def company_issues(
         assignee = actor.agent_id
     asked = {"status": status, "assignee": assignee, "text": q}
     items, more = _found(site, company_id, limit, cursor, asked)
-    response = polled(request, items)
-    if more:
-        response.headers[NEXT] = more
-    return response
+    return listed(request, items, more)
 
 
 @router.post("/api/issues", status_code=201, responses=answers(IssueView, 201))
@@ -229,11 +225,7 @@ def list_comments(
     task = task_of(site, actor, issue_id)
     with site.database.reading() as connection:
         found = Tasks(connection).comments(task.id, limit=limit + 1, after=after)
-    items, more = paged(found, limit)
-    response = polled(request, items)
-    if more:
-        response.headers[NEXT] = more
-    return response
+    return listed(request, *paged(found, limit))
 
 
 @router.get("/api/issues/{issue_id}/comments/{comment_id}", responses=answers(Comment))
