@@ -179,7 +179,7 @@ class OpenCodeParser(JsonParser):
             title=title_of(given, state),
         )
         result = _result(ts, id, name, state, metadata)
-        if result.is_error:
+        if result.is_error or kind not in ("write", "edit"):
             return (call, result)
         return (call, result, *diff_of(kind, given, metadata, id, ts))
 
@@ -187,9 +187,9 @@ class OpenCodeParser(JsonParser):
         facts, part = self.facts, parse_object(event.get("part"))
         used = _usage(part.get("tokens"))
         facts.usage = add(facts.usage, used)
-        cost = part.get("cost")
-        if as_number(cost, -1) >= 0:
-            facts.cost_usd = round((facts.cost_usd or 0.0) + as_number(cost), 10)
+        cost = as_number(part.get("cost"), -1)
+        if cost >= 0:
+            facts.cost_usd = round((facts.cost_usd or 0.0) + cost, 10)
         self._finished(as_string(part.get("reason")))
         return (SpentRecord(usage=used),) if used else ()
 

@@ -52,7 +52,7 @@ def diff_of(
     """What a successful write or edit changed: OpenCode's own patch, else what was written."""
     path = as_string(given.get("filePath"))
     patch = metadata.get("diff")
-    if isinstance(patch, str) and patch and kind in ("edit", "write"):
+    if isinstance(patch, str) and patch:
         changed = as_string(parse_object(metadata.get("filediff")).get("file"))
         return patch_diff(ts, path or changed, patch, tool_use_id)
     if kind == "write":
