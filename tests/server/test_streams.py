@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,17 +127,20 @@ def test_another_parsers_transcript_resets_a_viewer_who_watches(
 def test_entries_arrive_while_the_agent_works(served: Served, tmp_path: Path) -> None:
     """A line is seen before the agent prints the next one: each waits for the viewer."""
     gate = tmp_path / "gate"
-    subprocess.run(["mkfifo", str(gate)], check=True)
-    agent = served.agent("gated", f"for i in 1 2 3; do echo $i; read x < {gate}; done")
-    run_id = served.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"]
+    os.mkfifo(gate)
+    agent = served.agent("gated", f"for i in 1 2 3; do echo $i; read x <&3; done 3< {gate}")
     seen: list[str] = []
-    with events(served, f"/api/runs/{run_id}/stream") as found:
-        for event in found:
-            # The host may add a note of its own, for which no reader waits at the gate.
-            if event.name == "entry" and event.data["kind"] == "assistant":
-                seen.append(event.data["text"])
-                gate.write_text("go\n")
+    # Open on both sides from the first line to the last: whoever comes or goes is no end of file.
+    with os.fdopen(os.open(gate, os.O_RDWR), "wb", buffering=0) as opened:
+        run_id = served.post(f"/api/agents/{agent}/wakeup", {}, 202)["runId"]
+        with events(served, f"/api/runs/{run_id}/stream") as found:
+            for event in found:
+                # The host may add a note of its own, for which the agent does not wait.
+                if event.name == "entry" and event.data["kind"] == "assistant":
+                    seen.append(event.data["text"])
+                    opened.write(b"go\n")
     assert seen == ["1", "2", "3"]
+    assert served.ended(run_id)["status"] == "succeeded"
 
 
 def test_a_viewer_that_waits_for_a_queued_run_sees_it_start(served: Served) -> None:
