@@ -104,7 +104,7 @@ class Feed:
         over = (self.home.run_dir(self.run_id) / OUTCOME).exists()
         attempts = len(self.home.attempts(self.run_id))
         if attempts != self._watched and not over:
-            self._watch_files(attempts)
+            attempts = self._watch_files(attempts)
         if (over, attempts) != self._signs:
             self._signs = (over, attempts)
             self.changed()
@@ -169,16 +169,27 @@ class Feed:
                 return None
         return file if file.ready() else None
 
-    def _watch_files(self, attempts: int) -> None:
-        """Watch the run's directory, and the transcript of its newest attempt."""
+    def _watch_files(self, attempts: int) -> int:
+        """Watch the run's directory and its newest transcript; how many attempts there are then."""
+        directory = self.home.run_dir(self.run_id)
+        while True:
+            there = directory.is_dir()
+            self._watch_from(directory, attempts)
+            self._watched = attempts if there else -1
+            # What came while the watch began has sent no notice.
+            found = len(self.home.attempts(self.run_id))
+            if (found, directory.is_dir()) == (attempts, there):
+                return attempts
+            attempts = found
+
+    def _watch_from(self, directory: Path, attempts: int) -> None:
         if self._watch is not None:
             self._watch.close()
-        directory = self.home.run_dir(self.run_id)
-        paths = [directory if directory.is_dir() else self.home.runs]
+        places = (directory, directory.parent, self.home.runs)
+        paths = [next(place for place in places if place.is_dir())]
         if attempts:
             paths.append(self.home.attempt_dir(self.run_id, attempts) / NAME)
         self._watch = shared().watch(*paths, heard=self._heard)
-        self._watched = attempts if directory.is_dir() else -1
 
     def _heard(self) -> None:
         """In the watcher's thread: many notices become one look."""
