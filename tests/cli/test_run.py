@@ -227,8 +227,9 @@ def test_being_ended_politely_also_leaves_the_agent_working(
 ) -> None:
     """D1: ending the program says how to find the run again."""
     # Whoever started the tests may ignore it (nohup does), and children would inherit that.
-    signal.signal(number, signal.SIG_DFL)
+    before = signal.signal(number, signal.SIG_DFL)
     process = cli.start("run", "-a", "process", "--", "sh", "-c", GATED)
+    signal.signal(number, before)
     until(process, b"first\n")
     process.send_signal(number)
     _, err = process.communicate(timeout=60)

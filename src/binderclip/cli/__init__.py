@@ -30,7 +30,7 @@ _COMMANDS = {
     "record": "Run a command and keep its output as an adapter's fixture.",
 }
 INTERRUPTED = 130
-# Looking for plugins of pydantic costs every start as much as parsing its command line.
+# For the server: looking for plugins of pydantic takes as long as parsing its command line.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 _USAGE_CODES = frozenset({"bad_config", "unknown_adapter", "not_found"})
 

@@ -101,6 +101,7 @@ class Drive(msgspec.Struct):
     host_env: dict[str, str] = msgspec.field(default_factory=dict)
     api_url: str | None = None
     nursery: str | Spare | None = None
+    """Who starts the supervisor sooner: a nursery's socket, or an interpreter kept ready."""
     skills: tuple[Path, ...] = ()
     secrets: tuple[str, ...] = ()
     """Values that must show up nowhere, besides those that the adapter knows to be secret."""

@@ -12,18 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
-from binderclip.contract.entry import TranscriptHead
 from binderclip.contract.run import RunView
 from binderclip.server.pages import UNFIT, Seen, seen_lines, shown, whole_lines
 from binderclip.store.home import Home
 from binderclip.store.runfile import OUTCOME, UsageSoFar, read_usage
-from binderclip.store.transcripts import NAME
+from binderclip.store.transcripts import NAME, read_head
 from binderclip.store.watch import Watch, shared
 
 PIECE_BYTES = 128 * 1024
-_head = msgspec.json.Decoder(TranscriptHead)
 
 
 class Place(NamedTuple):
@@ -57,7 +53,7 @@ class _File:
             line = whole_lines(self.fd, 0, 4096).partition(b"\n")[0]
             if not line:
                 return False
-            self.version = UNFIT.sub("", _head.decode(line).version)
+            self.version = UNFIT.sub("", read_head(line, self.path).version)
             self.begin = len(line) + 1
         return True
 

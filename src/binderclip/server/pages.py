@@ -30,7 +30,7 @@ from binderclip.contract.entry import (
 from binderclip.contract.errors import StoreError
 from binderclip.server.survey import SeenEntry, Survey
 from binderclip.store.jsonfile import encode, write_atomic
-from binderclip.store.transcripts import NAME
+from binderclip.store.transcripts import NAME, read_head
 
 KEPT = "transcript.pages"
 PIECE_BYTES = 1024 * 1024
@@ -43,7 +43,6 @@ _OPEN_TEXTS = 4096
 _ENTRY_HEAD = b'{"type":"entry","entry":'
 _log = logging.getLogger(__name__)
 _record = msgspec.json.Decoder(Record)
-_head = msgspec.json.Decoder(TranscriptHead)
 
 
 class Seen(msgspec.Struct, gc=False):
@@ -252,7 +251,7 @@ class AttemptIndex:
         at = self.offset
         if self.head is None:
             first, _, rest = data.partition(b"\n")
-            self.head = _read_head(first, self.path)
+            self.head = read_head(first, self.path)
             at, data = at + len(first) + 1, rest
         for line, seen in zip(data.split(b"\n"), seen_lines(data), strict=False):
             end = at + len(line) + 1
@@ -346,13 +345,3 @@ def _entry_of(line: bytes, later: list[AppendRecord]) -> Entry:
 
 def _place(stream: str, offset: int) -> int:
     return offset if stream == "stdout" else -1 - offset
-
-
-def _read_head(line: bytes, path: Path) -> TranscriptHead:
-    try:
-        return _head.decode(line)
-    except msgspec.DecodeError as problem:
-        hint = "Delete it: it is made again from the run's log."
-        raise StoreError(
-            f"{path} does not begin like a transcript: {problem}.", hint=hint
-        ) from problem

@@ -30,8 +30,15 @@ def _records() -> msgspec.json.Decoder[Record]:
     return msgspec.json.Decoder(Record)
 
 
-def _head(line: bytes) -> TranscriptHead:
-    return msgspec.json.decode(line, type=TranscriptHead)
+def read_head(line: bytes, path: Path) -> TranscriptHead:
+    """The first line of a transcript; StoreError if it is none."""
+    try:
+        return msgspec.json.decode(line, type=TranscriptHead)
+    except msgspec.DecodeError as problem:
+        raise StoreError(
+            f"{path} does not begin like a transcript: {problem}.",
+            hint="Delete it: it is made again from the run's log.",
+        ) from problem
 
 
 class TranscriptWriter:
@@ -199,7 +206,7 @@ class TranscriptReader:
     def _decode(self, lines: bytes) -> list[Record]:
         if self.head is None:
             first, _, lines = lines.partition(b"\n")
-            self.head = self._read_head(first)
+            self.head = read_head(first, self.path)
         try:
             return _records().decode_lines(lines)
         except msgspec.DecodeError:
@@ -213,15 +220,6 @@ class TranscriptReader:
             except msgspec.DecodeError:
                 self.damaged += 1
         return records
-
-    def _read_head(self, line: bytes) -> TranscriptHead:
-        try:
-            return _head(line)
-        except msgspec.DecodeError as problem:
-            raise StoreError(
-                f"{self.path} does not begin like a transcript: {problem}.",
-                hint="Delete it: it is made again from the run's log.",
-            ) from problem
 
 
 def read_transcript(path: Path) -> Iterator[Record]:
@@ -242,7 +240,7 @@ def read_last_texts(path: Path, count: int) -> list[Assistant] | None:
         head = file.readline()
         begin = file.tell()
         stop = file.seek(0, os.SEEK_END)
-        if not _only_texts(head):
+        if not _only_texts(head, path):
             return None
         wanted = _BATCH_BYTES
         while True:
@@ -254,10 +252,11 @@ def read_last_texts(path: Path, count: int) -> list[Assistant] | None:
             wanted *= 4
 
 
-def _only_texts(head: bytes) -> bool:
+def _only_texts(head: bytes, path: Path) -> bool:
     try:
-        return _head(head).only_texts
-    except msgspec.DecodeError:
+        return read_head(head, path).only_texts
+    except StoreError:
+        # Whoever reads the whole tells it.
         return False
 
 

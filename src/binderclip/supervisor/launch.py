@@ -227,21 +227,29 @@ def _sent(path: str, mode: str, fds: list[int]) -> bool:
 def _cold(mode: str, request_fd: int, input_fd: int) -> bytes:
     with _Reply() as reply:
         fds = (request_fd, input_fd, reply.writer)
-        starter = subprocess.Popen(
-            [*cold_python(), mode, *map(str, fds)],
-            pass_fds=fds,
-            env=clean_environment(),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            # A Ctrl-C at the terminal is for the driver, which then asks for a cancel.
-            start_new_session=True,
-        )
+        starter = start_cold(mode, fds)
         reply.handed_over()
         # The starter forks the supervisor and ends, so no zombie is left to this process.
         starter.wait()
         return reply.read_line()
+
+
+def start_cold(mode: str, fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    """Start `main` in a fresh interpreter that gets these descriptors and nothing else.
+
+    The process forks the one that does the work and ends at once: wait for it.
+    """
+    return subprocess.Popen(
+        [*cold_python(), mode, *map(str, fds)],
+        pass_fds=fds,
+        env=clean_environment(),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # A Ctrl-C at the terminal is for the driver, which then asks for a cancel.
+        start_new_session=True,
+    )
 
 
 def cold_python() -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,20 +17,11 @@ class Spare:
     """The driver's side; `launch` takes it in the place of a nursery."""
 
     def __init__(self) -> None:
-        from binderclip.supervisor.launch import clean_environment, cold_python
+        from binderclip.supervisor.launch import start_cold
 
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._starter = subprocess.Popen(
-                [*cold_python(), "spare", str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                env=clean_environment(),
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._starter = start_cold("spare", (theirs.fileno(),))
 
     def __enter__(self) -> Spare:
         return self
